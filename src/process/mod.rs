@@ -1,0 +1,211 @@
+//! Children: each in a process group of its own, with a time limit, closed stdin and capped output.
+//!
+//! Every child of this tool is started here, so Ctrl-C can end all of them ([`interrupt`]).
+
+pub mod interrupt;
+
+use crate::error::{Error, Result};
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a child may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Wall time; the whole process group is killed after it.
+    pub timeout: Option<Duration>,
+    /// Bytes kept of each of stdout and stderr; the rest is read and dropped.
+    pub max_output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { timeout: None, max_output: 64 << 20 }
+    }
+}
+
+/// How a child ended and what it said.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// As the system reports it.
+    pub status: ExitStatus,
+    /// Captured standard output, capped.
+    pub stdout: Vec<u8>,
+    /// Captured standard error, capped.
+    pub stderr: Vec<u8>,
+    /// The time limit was hit, and the group was killed.
+    pub timed_out: bool,
+    /// Output was longer than the cap.
+    pub truncated: bool,
+    /// Wall time.
+    pub wall: Duration,
+}
+
+impl Output {
+    /// Standard output as text.
+    #[must_use]
+    pub fn stdout_text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard error as text.
+    #[must_use]
+    pub fn stderr_text(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// The signal that ended the child, if one did.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
+    }
+}
+
+/// Runs `command` with both outputs captured.
+///
+/// # Errors
+/// When it can't be started, or when the run is interrupted. A non-zero exit is not an error.
+pub fn run(command: &mut Command, limits: Limits) -> Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut child, group) = spawn(command)?;
+    let max = limits.max_output;
+    let out = child.stdout.take().map(|r| std::thread::spawn(move || read_capped(r, max)));
+    let err = child.stderr.take().map(|r| std::thread::spawn(move || read_capped(r, max)));
+    let (status, timed_out, wall) = wait(&mut child, &group, limits.timeout)?;
+    let take = |t: Option<std::thread::JoinHandle<(Vec<u8>, bool)>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
+    let ((stdout, cut_out), (stderr, cut_err)) = (take(out), take(err));
+    interrupt::check()?;
+    Ok(Output { status, stdout, stderr, timed_out, truncated: cut_out || cut_err, wall })
+}
+
+/// Runs `command`, feeding each line of its stdout to `line` as it comes; stderr goes where the caller's goes
+/// unless the command says otherwise.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_lines(command: &mut Command, timeout: Option<Duration>, mut line: impl FnMut(&str) + Send) -> Result<ExitStatus> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    let (mut child, group) = spawn(command)?;
+    let stdout = child.stdout.take();
+    let status = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            for text in stdout.into_iter().flat_map(|s| std::io::BufRead::lines(std::io::BufReader::new(s))) {
+                match text {
+                    Ok(text) => line(&text),
+                    Err(_) => break,
+                }
+            }
+        });
+        wait(&mut child, &group, timeout)
+    });
+    interrupt::check()?;
+    Ok(status?.0)
+}
+
+/// Runs `command` with the caller's own stdin, stdout and stderr, in the caller's process group.
+///
+/// # Errors
+/// When it can't be started.
+pub fn run_inherited(command: &mut Command) -> Result<ExitStatus> {
+    let name = program(command);
+    command.status().map_err(Error::io(format!("failed to start {name}")))
+}
+
+fn program(command: &Command) -> String {
+    command.get_program().to_string_lossy().into_owned()
+}
+
+fn spawn(command: &mut Command) -> Result<(std::process::Child, interrupt::Group)> {
+    interrupt::check()?;
+    command.process_group(0);
+    let name = program(command);
+    let child = command.spawn().map_err(Error::io(format!("failed to start {name}")))?;
+    let group = interrupt::Group::register(child.id());
+    Ok((child, group))
+}
+
+fn wait(
+    child: &mut std::process::Child,
+    group: &interrupt::Group,
+    timeout: Option<Duration>,
+) -> Result<(ExitStatus, bool, Duration)> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(500);
+    let mut timed_out = false;
+    loop {
+        if let Some(status) = child.try_wait().map_err(Error::io("failed to wait for a child"))? {
+            // Grandchildren that outlive the child would keep the pipes open for ever.
+            group.kill();
+            return Ok((status, timed_out, start.elapsed()));
+        }
+        if !timed_out && timeout.is_some_and(|t| start.elapsed() > t) {
+            timed_out = true;
+            group.kill();
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(10));
+    }
+}
+
+fn read_capped(mut from: impl Read, max: usize) -> (Vec<u8>, bool) {
+    let mut kept = Vec::new();
+    let mut cut = false;
+    let mut chunk = [0_u8; 64 << 10];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(n) => {
+                let room = max.saturating_sub(kept.len()).min(n);
+                kept.extend_from_slice(&chunk[..room]);
+                cut |= room < n;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    (kept, cut)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut c = Command::new("sh");
+        c.args(["-c", script]);
+        c
+    }
+
+    #[test]
+    fn both_outputs_and_the_status_come_back() {
+        let out = run(&mut sh("echo out; echo err >&2; exit 7"), Limits::default()).unwrap();
+        assert_eq!((out.status.code(), out.stdout_text().as_str(), out.stderr_text().as_str()), (Some(7), "out\n", "err\n"));
+    }
+
+    #[test]
+    fn a_time_limit_kills_the_whole_group() {
+        let limits = Limits { timeout: Some(Duration::from_millis(200)), ..Limits::default() };
+        let out = run(&mut sh("sleep 600 & sleep 600"), limits).unwrap();
+        assert!(out.timed_out);
+        assert_eq!(out.signal(), Some(9));
+    }
+
+    #[test]
+    fn output_past_the_cap_is_dropped_and_said() {
+        let out = run(&mut sh("yes | head -c 100000"), Limits { max_output: 1000, ..Limits::default() }).unwrap();
+        assert_eq!((out.stdout.len(), out.truncated), (1000, true));
+    }
+
+    #[test]
+    fn an_orphan_that_holds_the_pipe_does_not_block() {
+        let out = run(&mut sh("sleep 600 & echo done"), Limits::default()).unwrap();
+        assert_eq!(out.stdout_text(), "done\n");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let e = run(&mut Command::new("no-such-program-here"), Limits::default()).unwrap_err();
+        assert!(e.to_string().contains("no-such-program-here"), "{e}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Source text: byte spans, edits, the source map, `cfg` evaluation.
+//!
+//! Text is analysed with syn and edited by byte range; no syntax tree is ever printed into a gist.
+//! This module knows nothing of cargo, rustc or tests.
+
+pub mod cfg;
+pub mod edit;
+pub mod map;

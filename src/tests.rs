@@ -1,0 +1,1 @@
+//! Which tests a project has, and where they stand.

@@ -1,0 +1,1 @@
+//! What ran, from LLVM source-based coverage, read in-process.

@@ -1,0 +1,1 @@
+//! Packages, targets, the instrumented build and the rustc calls recorded in it.
