@@ -44,10 +44,9 @@ pub enum Error {
     /// Not a cargo project, or a manifest that cargo refuses.
     #[error("cargo could not read the project:\n{0}")]
     Metadata(String),
-    /// The project's tests do not build; cargo's own messages were shown.
-    #[error("the project's tests do not build{}; fix the errors above (or pass the features they need) and try again",
-        .0.as_deref().map(|s| format!(" ({s})")).unwrap_or_default())]
-    BuildFailed(Option<String>),
+    /// The project's tests do not build; carries what cargo and rustc said.
+    #[error("{0}\nthe project's tests do not build; fix the errors above, or pass the features and targets that do build")]
+    BuildFailed(String),
     /// A test binary could not list its tests.
     #[error("{target} could not list its tests: {reason}")]
     ListFailed {

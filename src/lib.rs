@@ -13,6 +13,8 @@
 //!
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 
+pub mod bundle;
+pub mod compile;
 pub mod error;
 pub mod process;
 pub mod source;

@@ -5,7 +5,7 @@
 pub mod interrupt;
 
 use crate::error::{Error, Result};
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -79,28 +79,34 @@ pub fn run(command: &mut Command, limits: Limits) -> Result<Output> {
     Ok(Output { status, stdout, stderr, timed_out, truncated: cut_out || cut_err, wall })
 }
 
-/// Runs `command`, feeding each line of its stdout to `line` as it comes; stderr goes where the caller's goes
-/// unless the command says otherwise.
+/// Runs `command`, feeding each line of its outputs to the callbacks as they come.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_lines(command: &mut Command, timeout: Option<Duration>, mut line: impl FnMut(&str) + Send) -> Result<ExitStatus> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
+pub fn run_lines(
+    command: &mut Command,
+    on_stdout: impl FnMut(String) + Send,
+    on_stderr: impl FnMut(String) + Send,
+) -> Result<ExitStatus> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (mut child, group) = spawn(command)?;
-    let stdout = child.stdout.take();
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let status = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            for text in stdout.into_iter().flat_map(|s| std::io::BufRead::lines(std::io::BufReader::new(s))) {
-                match text {
-                    Ok(text) => line(&text),
-                    Err(_) => break,
-                }
-            }
-        });
-        wait(&mut child, &group, timeout)
+        scope.spawn(move || stdout.map(|s| feed(s, on_stdout)));
+        scope.spawn(move || stderr.map(|s| feed(s, on_stderr)));
+        wait(&mut child, &group, None)
     });
     interrupt::check()?;
     Ok(status?.0)
+}
+
+fn feed(from: impl Read, mut line: impl FnMut(String)) {
+    let mut reader = BufReader::new(from);
+    let mut raw = Vec::new();
+    while matches!(reader.read_until(b'\n', &mut raw), Ok(n) if n > 0) {
+        line(String::from_utf8_lossy(&raw).trim_end_matches(['\n', '\r']).to_owned());
+        raw.clear();
+    }
 }
 
 /// Runs `command` with the caller's own stdin, stdout and stderr, in the caller's process group.

@@ -6,3 +6,5 @@
 pub mod cfg;
 pub mod edit;
 pub mod map;
+pub mod mapped;
+pub mod tokens;

@@ -1,0 +1,258 @@
+//! Joins a library and the test crate that uses it into one file: the library stays the root, the test crate
+//! becomes a module at its end.
+//!
+//! `extern crate self as the_lib;` makes `the_lib::…` resolve as before. In the test crate `crate::` becomes
+//! `crate::wrapper::`; its `extern crate`s go to the root, where `#[macro_use]` and edition 2015 want them.
+
+use crate::error::{Error, Result};
+use crate::source::edit::Edit;
+use crate::source::mapped::Mapped;
+use crate::source::tokens::{idents, is_path_sep, is_punct, node_range, range, walk, with_comments};
+use crate::workspace::capture::TestTarget;
+use crate::workspace::record::RustcCall;
+use proc_macro2::TokenTree;
+use quote::ToTokens;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use syn::{Attribute, Item};
+
+/// What the wrapper's name ends with when the target's own name is taken.
+pub const WRAPPER_SUFFIX: &str = "_tests";
+
+/// Both crates in one text.
+pub(super) struct Joined {
+    pub(super) root: Mapped,
+    pub(super) wrapper: String,
+    pub(super) test_only: Vec<Range<usize>>,
+}
+
+pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: Mapped) -> Result<Joined> {
+    let parse = |m: &Mapped, what: &str| {
+        syn::parse_file(&m.text).map_err(|e| Error::Internal(format!("the bundled {what} of {} does not parse: {e}", target.selector())))
+    };
+    let lib_tree = parse(&lib, "library")?;
+    let test_tree = parse(&test, "test crate")?;
+    let lib_name = library.crate_name();
+    let edition_2015 = target.call.edition() == "2015";
+    let wrapper = wrapper_name(target, lib_name, &lib_tree);
+
+    // A module of the library has the library's own name: the root can't hold both, so each module of the test
+    // crate gets the name for itself.
+    let name_taken = item_names(&lib_tree.items).contains(lib_name) && !lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(&own_name(lib_name)));
+    let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, Quirks { edition_2015, name_taken });
+    let mut lib_edits = Vec::new();
+    let mut dropped_no_std = false;
+    for attr in lib_tree.attrs.iter().filter(|a| a.path().is_ident("no_std")) {
+        lib_edits.push(Edit::delete(with_comments(&lib.text, node_range(attr))));
+        dropped_no_std = true;
+    }
+    let at = lib_tree.items.first().map_or(lib.text.len(), |i| with_comments(&lib.text, node_range(i)).start);
+    let at = at.max(lib_tree.attrs.iter().map(|a| node_range(a).end).max().unwrap_or(0));
+    let mut head = String::from("\n");
+    for line in &hoisted.attributes {
+        head.push_str(line);
+        head.push('\n');
+    }
+    let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
+    let mut externs: Vec<String> = hoisted.externs.into_iter().filter(|e| !has(e)).collect();
+    if dropped_no_std && edition_2015 {
+        externs.push("extern crate core;".to_owned());
+    }
+    if !name_taken {
+        externs.push(own_name(lib_name));
+    }
+    externs.retain(|e| !has(e));
+    externs.sort();
+    externs.dedup();
+    for line in externs {
+        head.push_str(&line);
+        head.push('\n');
+    }
+    lib_edits.push(Edit::insert(at, head));
+
+    let mut root = lib.edited(lib_edits);
+    if !root.text.ends_with('\n') {
+        root.push_new("\n");
+    }
+    root.push_new(&format!("\nmod {wrapper} {{\n"));
+    let start = root.text.len();
+    root.push(&test);
+    let test_only = vec![start..root.text.len()];
+    root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
+    Ok(Joined { root, wrapper, test_only })
+}
+
+/// What goes from the test crate's root to the root of the gist.
+struct Hoisted {
+    attributes: Vec<String>,
+    externs: Vec<String>,
+}
+
+/// What makes joining less straightforward.
+#[derive(Clone, Copy)]
+struct Quirks {
+    edition_2015: bool,
+    /// The library's root has something else of the library's name.
+    name_taken: bool,
+}
+
+/// The item that gives a crate its own name.
+fn own_name(lib_name: &str) -> String {
+    format!("extern crate self as {lib_name};")
+}
+
+fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, quirks: Quirks) -> (Mapped, Hoisted) {
+    let edition_2015 = quirks.edition_2015;
+    let mut edits = Vec::new();
+    let mut hoisted = Hoisted { attributes: Vec::new(), externs: Vec::new() };
+    for attr in &tree.attrs {
+        let r = node_range(attr);
+        if ["recursion_limit", "type_length_limit", "feature"].iter().any(|n| attr.path().is_ident(n)) {
+            hoisted.attributes.push(test.text[r.clone()].to_owned());
+        }
+        if !allowed_in_module(attr) {
+            edits.push(Edit::delete(with_comments(&test.text, r)));
+        }
+    }
+    for item in &tree.items {
+        let Item::ExternCrate(e) = item else { continue };
+        let r = node_range(item);
+        let name = e.ident.to_string();
+        let line = test.text[r.clone()].to_owned();
+        edits.push(Edit::delete(with_comments(&test.text, r)));
+        if name == lib_name {
+            if let Some((_, alias)) = &e.rename {
+                hoisted.externs.push(format!("extern crate self as {alias};"));
+            }
+        } else if !["std", "core"].contains(&name.as_str()) || e.rename.is_some() {
+            hoisted.externs.push(line);
+        }
+    }
+    let exported: BTreeSet<String> = exported_macros(&tree.items);
+    let mut names = if edition_2015 { item_names(&tree.items) } else { BTreeSet::new() };
+    if quirks.name_taken {
+        let at = tree.items.first().map_or(test.text.len(), |i| with_comments(&test.text, node_range(i)).start);
+        edits.push(Edit::insert(at, format!("{}\n", own_name(lib_name))));
+        own_name_in_modules(&tree.items, lib_name, &mut edits);
+        names.insert(lib_name.to_owned());
+    } else {
+        names.remove(lib_name);
+    }
+    walk(tree.to_token_stream(), &mut |list| {
+        for (i, token) in list.iter().enumerate() {
+            let TokenTree::Ident(ident) = token else { continue };
+            let end = range(ident.span()).end;
+            if ident == "crate" && is_path_sep(list, i + 1) {
+                let next = list.get(i + 3).map(ToString::to_string).unwrap_or_default();
+                if !exported.contains(&next) {
+                    edits.push(Edit::insert(end, format!("::{wrapper}")));
+                }
+            }
+            // Edition 2015: paths in `use`, and those that begin with `::`, count from the root.
+            let absolute = |i: usize| i >= 2 && is_path_sep(list, i - 2) && !matches!(i.checked_sub(3).and_then(|b| list.get(b)), Some(TokenTree::Ident(_))) && !is_punct(i.checked_sub(3).and_then(|b| list.get(b)), '>');
+            let after_use = i >= 1 && matches!(&list[i - 1], TokenTree::Ident(u) if u == "use");
+            if edition_2015 && names.contains(&ident.to_string()) && (after_use || absolute(i)) {
+                edits.push(Edit::insert(range(ident.span()).start, format!("{wrapper}::")));
+            }
+        }
+    });
+    (test.edited(edits), hoisted)
+}
+
+/// Gives every inline module that mentions the library the library's name.
+fn own_name_in_modules(items: &[Item], lib_name: &str, edits: &mut Vec<Edit>) {
+    for item in items {
+        let Item::Mod(m) = item else { continue };
+        let Some((brace, items)) = &m.content else { continue };
+        if idents(item.to_token_stream()).iter().any(|i| i == lib_name) {
+            let after_attributes = m.attrs.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_))).map(|a| node_range(a).end).max();
+            let at = after_attributes.unwrap_or(range(brace.span.open()).end);
+            edits.push(Edit::insert(at, format!("\n{}", own_name(lib_name))));
+        }
+        own_name_in_modules(items, lib_name, edits);
+    }
+}
+
+/// Whether an inner attribute of a crate root may stand in a module.
+fn allowed_in_module(attr: &Attribute) -> bool {
+    const CRATE_ONLY: &[&str] = &[
+        "feature", "no_std", "no_core", "no_main", "recursion_limit", "type_length_limit", "crate_type", "crate_name", "no_builtins",
+        "windows_subsystem", "test_runner", "reexport_test_harness_main", "no_implicit_prelude",
+    ];
+    !CRATE_ONLY.iter().any(|n| attr.path().is_ident(n))
+}
+
+/// A free name for the module: the target's, unless something else has it.
+fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String {
+    let base = target.call.crate_name();
+    let mut taken = item_names(&lib.items);
+    taken.extend(["std", "core", "alloc", "test", "proc_macro"].map(str::to_owned));
+    taken.insert(lib_name.to_owned());
+    taken.extend(target.call.externs().into_iter().map(|e| e.name));
+    let mut name = base.to_owned();
+    while taken.contains(&name) || syn::parse_str::<syn::Ident>(&name).is_err() {
+        name.push_str(WRAPPER_SUFFIX);
+    }
+    name
+}
+
+/// The names that items declare in their module.
+fn item_names(items: &[Item]) -> BTreeSet<String> {
+    fn leaves(tree: &syn::UseTree, out: &mut BTreeSet<String>) {
+        match tree {
+            syn::UseTree::Path(p) => leaves(&p.tree, out),
+            syn::UseTree::Name(n) => {
+                out.insert(n.ident.to_string());
+            }
+            syn::UseTree::Rename(r) => {
+                out.insert(r.rename.to_string());
+            }
+            syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, out)),
+            _ => {}
+        }
+    }
+    let mut out = BTreeSet::new();
+    for item in items {
+        let name = match item {
+            Item::Const(i) => &i.ident,
+            Item::Enum(i) => &i.ident,
+            Item::Fn(i) => &i.sig.ident,
+            Item::Mod(i) => &i.ident,
+            Item::Static(i) => &i.ident,
+            Item::Struct(i) => &i.ident,
+            Item::Trait(i) => &i.ident,
+            Item::Type(i) => &i.ident,
+            Item::Union(i) => &i.ident,
+            Item::ExternCrate(i) => i.rename.as_ref().map_or(&i.ident, |(_, r)| r),
+            Item::Use(u) => {
+                leaves(&u.tree, &mut out);
+                continue;
+            }
+            _ => continue,
+        };
+        out.insert(name.to_string());
+    }
+    out
+}
+
+/// `#[macro_export]` macros: they live at the root of their crate, wherever they are written.
+fn exported_macros(items: &[Item]) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    for item in items {
+        match item {
+            Item::Macro(m) if m.attrs.iter().any(|a| a.path().is_ident("macro_export")) => {
+                out.extend(m.ident.as_ref().map(ToString::to_string));
+            }
+            Item::Mod(m) => out.extend(m.content.iter().flat_map(|(_, items)| exported_macros(items))),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// An `extern crate` item as one line, to compare.
+fn normal_extern(item: &Item) -> Option<String> {
+    let Item::ExternCrate(e) = item else { return None };
+    let rename = e.rename.as_ref().map(|(_, r)| format!(" as {r}")).unwrap_or_default();
+    Some(format!("extern crate {}{rename};", e.ident))
+}

@@ -1,0 +1,106 @@
+//! The bundle: the whole crate under test, and the test's own crate, as one file that still does what the
+//! project does.
+//!
+//! Every byte keeps its origin in the source map. The library is the root of the file; an integration test
+//! (or a binary with a library beside it) becomes a module of it, and `extern crate self as the_lib;` makes the
+//! paths in it resolve unchanged. `cfg`s are resolved with what the build used; files that the build includes
+//! are put in place.
+
+mod fold;
+mod front;
+mod inline;
+
+pub use front::WRAPPER_SUFFIX;
+
+use crate::error::{Error, Result};
+use crate::process::{Limits, run};
+use crate::source::cfg::CfgSet;
+use crate::source::map::{SourceFile, SourceMap};
+use crate::workspace::capture::TestTarget;
+use crate::workspace::record::RustcCall;
+use std::ops::Range;
+use std::process::Command;
+
+/// A whole project as one file.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// The text.
+    pub text: String,
+    /// Where each byte comes from.
+    pub map: SourceMap,
+    /// The edition it is compiled with.
+    pub edition: String,
+    /// The module that holds the test's own crate, when that is not the root.
+    pub wrapper: Option<String>,
+    /// The name of the library's crate, when the test uses it by name.
+    pub library: Option<String>,
+    /// Ranges of code that is only compiled for tests: `#[cfg(test)]` items, and the test's own crate.
+    pub test_only: Vec<Range<usize>>,
+}
+
+/// Bundles the crate of a test target.
+///
+/// # Errors
+/// [`Error::Unsupported`] for what can't be bundled, with the reason; I/O errors with the path.
+pub fn bundle(target: &TestTarget) -> Result<Bundle> {
+    if let Some(member) = target.member_dependencies.first() {
+        return Err(Error::Unsupported {
+            test: target.selector(),
+            reason: format!("it depends on the workspace member or path dependency `{member}`, which is not bundled yet"),
+        });
+    }
+    let builtin = builtin_cfgs(&target.call)?;
+    let gist_cfgs = builtin.clone().with("test");
+    let test_cfgs = builtin.union(&target.call.cfgs()).with("test");
+    match &target.library {
+        None => {
+            let mut inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
+            let root = inliner.root(&target.call.root()?)?;
+            let test_only = inliner.test_only_ranges(&root);
+            Ok(finish(root, inliner.files, target, None, None, test_only))
+        }
+        Some(library) => {
+            let mut inliner = inline::Inliner::new(library, builtin.union(&library.cfgs()), gist_cfgs.clone());
+            let lib_root = inliner.root(&library.root()?)?;
+            let files = std::mem::take(&mut inliner.files);
+            let mut test_inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
+            test_inliner.files = files;
+            let test_root = test_inliner.root(&target.call.root()?)?;
+            let joined = front::join(target, library, lib_root, test_root)?;
+            Ok(finish(joined.root, test_inliner.files, target, Some(joined.wrapper), Some(library.crate_name().to_owned()), joined.test_only))
+        }
+    }
+}
+
+fn finish(
+    root: crate::source::mapped::Mapped,
+    files: Vec<SourceFile>,
+    target: &TestTarget,
+    wrapper: Option<String>,
+    library: Option<String>,
+    test_only: Vec<Range<usize>>,
+) -> Bundle {
+    let (text, map) = root.finish(files);
+    Bundle { text, map, edition: target.call.edition().to_owned(), wrapper, library, test_only }
+}
+
+/// What rustc sets by itself for the call's target and codegen options.
+fn builtin_cfgs(call: &RustcCall) -> Result<CfgSet> {
+    let mut command = Command::new(&call.rustc);
+    command.args(["--print", "cfg"]).current_dir(&call.cwd);
+    let args = call.base_args();
+    let mut it = args.iter();
+    while let Some(arg) = it.next() {
+        // Libraries have no say in it, and may be many.
+        if arg == "--extern" || arg == "-L" {
+            it.next();
+        } else {
+            command.arg(arg);
+        }
+    }
+    let out = run(&mut command, Limits::default())?;
+    if !out.status.success() {
+        return Err(Error::Setup(format!("{} --print cfg failed: {}", call.rustc, out.stderr_text())));
+    }
+    Ok(CfgSet::from_lines(out.stdout_text().lines()))
+}

@@ -1,0 +1,182 @@
+//! Compiles a text in the place of a recorded crate: same compiler, edition, libraries and codegen options.
+
+use crate::error::{Error, Result};
+use crate::process::{Limits, run};
+use crate::workspace::capture::TestTarget;
+use camino::{Utf8Path, Utf8PathBuf};
+pub use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel, DiagnosticSpan};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// The name a text has while it is compiled and run; it is what panics print.
+pub const FILE_NAME: &str = "gist.rs";
+
+/// Compiles texts as the crate of one test target was compiled.
+#[derive(Debug)]
+pub struct Compiler {
+    rustc: String,
+    args: Vec<String>,
+    envs: Vec<(String, String)>,
+    edition: String,
+    timeout: Duration,
+    calls: AtomicUsize,
+}
+
+/// What rustc said about a text.
+#[derive(Debug)]
+pub struct Checked {
+    /// It compiles.
+    pub ok: bool,
+    /// All messages, in order.
+    pub diagnostics: Vec<Diagnostic>,
+    /// What was printed and is no message (a crash of the compiler).
+    pub noise: String,
+}
+
+impl Checked {
+    /// The errors.
+    pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|d| {
+            matches!(d.level, DiagnosticLevel::Error | DiagnosticLevel::Ice) && !d.message.starts_with("aborting due to")
+        })
+    }
+
+    /// The first error as rustc renders it, or what it printed instead.
+    #[must_use]
+    pub fn first_error(&self) -> String {
+        self.errors().next().map_or_else(|| self.noise.trim().to_owned(), |d| d.rendered.clone().unwrap_or_else(|| d.message.clone()))
+    }
+}
+
+impl Compiler {
+    /// A compiler for gists of `target`'s tests.
+    #[must_use]
+    pub fn new(target: &TestTarget) -> Compiler {
+        let call = &target.call;
+        let own = target.library.as_ref().map(|l| l.crate_name().to_owned());
+        let mut args = Vec::new();
+        let mut it = call.base_args().into_iter();
+        while let Some(arg) = it.next() {
+            match arg.as_str() {
+                "--extern" => {
+                    let value = it.next().unwrap_or_default();
+                    let name = value.split('=').next().unwrap_or_default().rsplit(':').next().unwrap_or_default().to_owned();
+                    // The crate under test is in the text.
+                    if own.as_deref() != Some(&name) {
+                        args.extend([arg, absolute(&value, &call.cwd)]);
+                    }
+                }
+                "-L" => args.extend([arg, absolute(&it.next().unwrap_or_default(), &call.cwd)]),
+                _ => args.push(arg),
+            }
+        }
+        Compiler {
+            rustc: call.rustc.clone(),
+            args,
+            envs: call.env.iter().filter(|(k, _)| k.contains("LIBRARY_PATH")).map(|(k, v)| (k.clone(), v.clone())).collect(),
+            edition: call.edition().to_owned(),
+            timeout: Duration::from_secs(300),
+            calls: AtomicUsize::new(0),
+        }
+    }
+
+    /// How often rustc was called.
+    #[must_use]
+    pub fn calls(&self) -> usize {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The edition that texts are compiled with.
+    #[must_use]
+    pub fn edition(&self) -> &str {
+        &self.edition
+    }
+
+    /// Type-checks `text` with the test harness on; lints are silent but those in `lints`.
+    ///
+    /// # Errors
+    /// When rustc can't be run or takes too long; errors in the text are in the result.
+    pub fn check(&self, text: &str, lints: &[&str]) -> Result<Checked> {
+        let dir = temp_dir()?;
+        let mut extra: Vec<String> = ["--emit=metadata", "--cap-lints=allow"].map(str::to_owned).to_vec();
+        extra.extend(lints.iter().map(|l| format!("--force-warn={l}")));
+        self.rustc(text, utf8(dir.path())?, &extra)
+    }
+
+    /// Builds the test executable of `text` in `dir`, as `dir/gist`.
+    ///
+    /// # Errors
+    /// As [`Compiler::check`].
+    pub fn build(&self, text: &str, dir: &Utf8Path, instrument: bool) -> Result<Checked> {
+        let mut extra = vec!["-o".to_owned(), dir.join("gist").to_string(), "-Cdebuginfo=0".to_owned()];
+        if instrument {
+            extra.push("-Cinstrument-coverage".to_owned());
+        }
+        self.rustc(text, dir, &extra)
+    }
+
+    fn rustc(&self, text: &str, dir: &Utf8Path, extra: &[String]) -> Result<Checked> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        fs_err::write(dir.join(FILE_NAME), text).map_err(Error::io("failed to write a text to compile"))?;
+        let mut command = Command::new(&self.rustc);
+        command
+            .current_dir(dir)
+            .args(&self.args)
+            .args(["--crate-name", "gist", "--test", "--error-format=json", FILE_NAME])
+            .args(extra)
+            .envs(self.envs.iter().map(|(k, v)| (k, v)));
+        if !extra.iter().any(|a| a == "-o") {
+            command.args(["--out-dir", dir.as_str()]);
+        }
+        let out = run(&mut command, Limits { timeout: Some(self.timeout), max_output: 1 << 30 })?;
+        if out.timed_out {
+            return Err(Error::TimeOut { what: "compiling the gist".into(), limit_s: self.timeout.as_secs() });
+        }
+        let mut diagnostics = Vec::new();
+        let mut noise = String::new();
+        for line in out.stderr_text().lines() {
+            match serde_json::from_str(line) {
+                Ok(d) => diagnostics.push(d),
+                Err(_) => {
+                    noise.push_str(line);
+                    noise.push('\n');
+                }
+            }
+        }
+        Ok(Checked { ok: out.status.success(), diagnostics, noise })
+    }
+}
+
+/// `name=path` or `kind=path` or a path, with the path absolute.
+fn absolute(value: &str, cwd: &Utf8Path) -> String {
+    match value.split_once('=') {
+        Some((name, path)) => format!("{name}={}", cwd.join(path)),
+        None if value.contains('/') => cwd.join(value).to_string(),
+        None => value.to_owned(),
+    }
+}
+
+/// A temporary directory that goes when dropped.
+///
+/// # Errors
+/// When none can be made.
+pub fn temp_dir() -> Result<tempfile::TempDir> {
+    tempfile::Builder::new().prefix("gistify-").tempdir().map_err(Error::io("failed to make a temporary directory"))
+}
+
+/// A path as UTF-8.
+///
+/// # Errors
+/// [`Error::Setup`] when it is not.
+pub fn utf8(path: &std::path::Path) -> Result<&Utf8Path> {
+    Utf8Path::from_path(path).ok_or_else(|| Error::Setup(format!("{} is not UTF-8; set TMPDIR to a path that is", path.display())))
+}
+
+/// A path as UTF-8, owned.
+///
+/// # Errors
+/// As [`utf8`].
+pub fn utf8_buf(path: std::path::PathBuf) -> Result<Utf8PathBuf> {
+    Utf8PathBuf::from_path_buf(path).map_err(|p| Error::Setup(format!("{} is not UTF-8", p.display())))
+}

@@ -1,0 +1,141 @@
+//! Tokens of a text by byte range, and the comments and white space between them.
+
+use proc_macro2::{Spacing, Span, TokenStream, TokenTree};
+use std::ops::Range;
+
+/// The byte range of a span in the text that was parsed.
+///
+/// Each text is parsed by itself, so ranges count from its first byte.
+#[must_use]
+pub fn range(span: Span) -> Range<usize> {
+    span.byte_range()
+}
+
+/// The byte range of a syntax tree node, from its first to its last token, attributes included.
+#[must_use]
+pub fn node_range(node: &impl quote::ToTokens) -> Range<usize> {
+    let mut range: Option<Range<usize>> = None;
+    for tree in node.to_token_stream() {
+        let r = tree.span().byte_range();
+        // Tokens that syn made up have an empty range at zero.
+        if r.is_empty() {
+            continue;
+        }
+        range = Some(range.map_or(r.clone(), |old| old.start.min(r.start)..old.end.max(r.end)));
+    }
+    range.unwrap_or(0..0)
+}
+
+/// Calls `f` with every slice of sibling tokens, outermost first.
+pub fn walk(tokens: TokenStream, f: &mut impl FnMut(&[TokenTree])) {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    f(&list);
+    for tree in list {
+        if let TokenTree::Group(g) = tree {
+            walk(g.stream(), f);
+        }
+    }
+}
+
+/// Every identifier in the tokens, raw prefixes dropped.
+#[must_use]
+pub fn idents(tokens: TokenStream) -> Vec<String> {
+    let mut out = Vec::new();
+    walk(tokens, &mut |list| {
+        for tree in list {
+            if let TokenTree::Ident(i) = tree {
+                let name = i.to_string();
+                out.push(name.strip_prefix("r#").map_or(name.clone(), str::to_owned));
+            }
+        }
+    });
+    out
+}
+
+/// Whether `tree` is that punctuation character.
+#[must_use]
+pub fn is_punct(tree: Option<&TokenTree>, c: char) -> bool {
+    matches!(tree, Some(TokenTree::Punct(p)) if p.as_char() == c)
+}
+
+/// Whether `list` has `::` at `i`.
+#[must_use]
+pub fn is_path_sep(list: &[TokenTree], i: usize) -> bool {
+    matches!(list.get(i), Some(TokenTree::Punct(p)) if p.as_char() == ':' && p.spacing() == Spacing::Joint) && is_punct(list.get(i + 1), ':')
+}
+
+/// The range of an item widened to the comments that stand directly on it, its trailing comment, and the whole
+/// lines it fills. Only white space and comments are added, never a token.
+#[must_use]
+pub fn with_comments(text: &str, item: Range<usize>) -> Range<usize> {
+    let line_start = text[..item.start].rfind('\n').map_or(0, |i| i + 1);
+    let line_end = text[item.end..].find('\n').map_or(text.len(), |i| item.end + i);
+    let before = text[line_start..item.start].trim();
+    let after = text[item.end..line_end].trim();
+    let mut start = item.start;
+    let mut end = item.end;
+    let alone_before = before.is_empty();
+    let alone_after = after.is_empty() || after.starts_with("//");
+    if alone_before {
+        start = comment_start(text, line_start);
+    }
+    if alone_after {
+        end = line_end;
+        if alone_before && end < text.len() {
+            end += 1;
+        }
+    }
+    if alone_before && !alone_after {
+        // Something else follows on the line: keep its indentation.
+        start = item.start.min(start.max(line_start));
+        if start < item.start && start == line_start {
+            start = item.start;
+        }
+    }
+    start..end
+}
+
+/// The start of the run of comment lines that ends right above the line at `line_start`.
+fn comment_start(text: &str, line_start: usize) -> usize {
+    let mut start = line_start;
+    while start > 0 {
+        let prev = text[..start - 1].rfind('\n').map_or(0, |i| i + 1);
+        let line = text[prev..start - 1].trim();
+        let plain = line.starts_with("//") && !line.starts_with("//!");
+        let block = line.starts_with("/*") && !line.starts_with("/*!") && line.ends_with("*/");
+        if !(plain || block) {
+            break;
+        }
+        start = prev;
+    }
+    start
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn cut(text: &str, item: &str) -> String {
+        let at = text.find(item).unwrap();
+        let r = with_comments(text, at..at + item.len());
+        format!("{}{}", &text[..r.start], &text[r.end..])
+    }
+
+    #[test]
+    fn comments_directly_above_and_behind_go_with_the_item() {
+        let text = "fn a() {}\n\n// about b\n// more\nfn b() {} // end\nfn c() {}\n";
+        assert_eq!(cut(text, "fn b() {}"), "fn a() {}\n\nfn c() {}\n");
+    }
+
+    #[test]
+    fn a_comment_behind_a_blank_line_or_an_inner_doc_stays() {
+        assert_eq!(cut("//! inner\nfn a() {}\n", "fn a() {}"), "//! inner\n");
+        assert_eq!(cut("// far\n\nfn a() {}\n", "fn a() {}"), "// far\n\n");
+    }
+
+    #[test]
+    fn neighbours_on_the_same_line_stay() {
+        assert_eq!(cut("fn a() {} fn b() {}\n", "fn a() {}"), " fn b() {}\n");
+        assert_eq!(cut("fn a() {} fn b() {}\n", "fn b() {}"), "fn a() {} \n");
+    }
+}

@@ -1,0 +1,257 @@
+//! The instrumented build: one `cargo test --no-run` with this binary as the workspace wrapper.
+
+use super::record::RustcCall;
+use super::{Workspace, cargo, wrapper};
+use crate::error::{Error, Result};
+use camino::{Utf8Path, Utf8PathBuf};
+use cargo_metadata::{Artifact, Message, PackageId, TargetKind as CargoKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What kind of target a test belongs to, as cargo selects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetKind {
+    /// Unit tests of the library (`--lib`).
+    Lib,
+    /// Unit tests of a binary (`--bin NAME`).
+    Bin,
+    /// An integration test (`--test NAME`).
+    Test,
+    /// Tests in an example (`--example NAME`).
+    Example,
+    /// Tests in a benchmark target (`--bench NAME`).
+    Bench,
+}
+
+impl TargetKind {
+    /// The word `list` shows.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            TargetKind::Lib => "unit",
+            TargetKind::Bin => "binary",
+            TargetKind::Test => "integration",
+            TargetKind::Example => "example",
+            TargetKind::Bench => "bench",
+        }
+    }
+}
+
+/// A target with tests, built and instrumented.
+#[derive(Clone, Debug)]
+pub struct TestTarget {
+    /// The package.
+    pub package_id: PackageId,
+    /// The package's name.
+    pub package: String,
+    /// The package's folder; tests run there.
+    pub package_dir: Utf8PathBuf,
+    /// What kind of target.
+    pub kind: TargetKind,
+    /// The target's name, as cargo has it.
+    pub name: String,
+    /// The instrumented test executable.
+    pub executable: Utf8PathBuf,
+    /// How it was compiled.
+    pub call: RustcCall,
+    /// How the package's own library was compiled for it, when it uses one.
+    pub library: Option<RustcCall>,
+    /// Workspace members (by the name in the code) that it depends on, other than its own library.
+    pub member_dependencies: Vec<String>,
+    /// All artifacts that hold code of workspace members it runs: the executable itself.
+    pub instrumented: Vec<Utf8PathBuf>,
+}
+
+impl TestTarget {
+    /// The target as cargo's flags select it.
+    #[must_use]
+    pub fn selector(&self) -> String {
+        match self.kind {
+            TargetKind::Lib => "--lib".to_owned(),
+            TargetKind::Bin => format!("--bin {}", self.name),
+            TargetKind::Test => format!("--test {}", self.name),
+            TargetKind::Example => format!("--example {}", self.name),
+            TargetKind::Bench => format!("--bench {}", self.name),
+        }
+    }
+}
+
+/// Builds the selected test targets, instrumented, and gives them with their recorded calls.
+///
+/// `status` gets cargo's own status lines (`Compiling …`) as they come.
+///
+/// # Errors
+/// [`Error::BuildFailed`] with all that cargo said; [`Error::Usage`] when cargo does not accept the selection.
+pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<TestTarget>> {
+    let records = workspace.state_dir.join("records");
+    fs_err::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
+    let mut artifacts = cargo_test(workspace, &records, status)?;
+    // An artifact that is fresh but has no record (someone removed it): only a rebuild brings it back.
+    let lost: Vec<&Utf8PathBuf> = artifacts
+        .iter()
+        .filter(|a| workspace.is_member(&a.package_id) && !is_build_script(a))
+        .flat_map(|a| a.executable.iter().chain(&a.filenames))
+        .filter(|f| in_deps(f) && wrapper::record_of(f, &records).is_some_and(|r| !r.exists()))
+        .collect();
+    if !lost.is_empty() {
+        for file in lost {
+            let _ = fs_err::remove_file(file);
+        }
+        artifacts = cargo_test(workspace, &records, status)?;
+    }
+    let libraries = library_records(workspace, &artifacts, &records);
+    let mut targets = Vec::new();
+    for artifact in &artifacts {
+        if let (true, Some(executable)) = (artifact.profile.test, &artifact.executable) {
+            targets.push(test_target(workspace, artifact, executable, &records, &libraries)?);
+        }
+    }
+    targets.sort_by(|a, b| (&a.package, a.kind, &a.name).cmp(&(&b.package, b.kind, &b.name)));
+    Ok(targets)
+}
+
+/// Whether the file is an intermediate artifact, which has the hash in its name (uplifted copies do not).
+fn in_deps(file: &Utf8Path) -> bool {
+    file.parent().and_then(Utf8Path::file_name) == Some("deps") && matches!(file.extension(), None | Some("rlib" | "rmeta"))
+}
+
+fn is_build_script(artifact: &Artifact) -> bool {
+    artifact.target.kind.contains(&CargoKind::CustomBuild)
+}
+
+/// Libraries of workspace members: artifact path -> (package, recorded call).
+fn library_records(
+    workspace: &Workspace,
+    artifacts: &[Artifact],
+    records: &Utf8Path,
+) -> BTreeMap<Utf8PathBuf, (PackageId, RustcCall)> {
+    artifacts
+        .iter()
+        .filter(|a| workspace.is_member(&a.package_id) && !a.profile.test && !is_build_script(a))
+        .flat_map(|a| a.filenames.iter().map(move |f| (a, f)))
+        .filter_map(|(a, f)| {
+            let call = RustcCall::read(&wrapper::record_of(f, records)?).ok()?;
+            Some((f.clone(), (a.package_id.clone(), call)))
+        })
+        .collect()
+}
+
+fn test_target(
+    workspace: &Workspace,
+    artifact: &Artifact,
+    executable: &Utf8Path,
+    records: &Utf8Path,
+    libraries: &BTreeMap<Utf8PathBuf, (PackageId, RustcCall)>,
+) -> Result<TestTarget> {
+    let record = wrapper::record_of(executable, records)
+        .filter(|r| r.exists())
+        .ok_or_else(|| Error::Internal(format!("cargo built {executable} without calling the wrapper")))?;
+    let call = RustcCall::read(&record)?;
+    let package = workspace
+        .package(&artifact.package_id)
+        .ok_or_else(|| Error::Internal(format!("cargo named an unknown package {}", artifact.package_id)))?;
+    let kind = match artifact.target.kind.first() {
+        Some(CargoKind::Bin) => TargetKind::Bin,
+        Some(CargoKind::Test) => TargetKind::Test,
+        Some(CargoKind::Example) => TargetKind::Example,
+        Some(CargoKind::Bench) => TargetKind::Bench,
+        _ => TargetKind::Lib,
+    };
+    let (mut library, mut member_dependencies) = (None, Vec::new());
+    for ext in call.externs() {
+        // Cargo passes the .rmeta or the .rlib of the same artifact.
+        let Some((id, lib)) = ext.path.as_ref().and_then(|p| {
+            libraries.get(p).or_else(|| libraries.get(&p.with_extension("rlib"))).or_else(|| libraries.get(&p.with_extension("rmeta")))
+        }) else {
+            continue;
+        };
+        if *id == artifact.package_id && kind != TargetKind::Lib {
+            library = Some(lib.clone());
+        } else {
+            member_dependencies.push(ext.name);
+        }
+    }
+    Ok(TestTarget {
+        package_id: artifact.package_id.clone(),
+        package: package.name.to_string(),
+        package_dir: package.manifest_path.parent().unwrap_or(Utf8Path::new("/")).to_owned(),
+        kind,
+        name: artifact.target.name.clone(),
+        executable: executable.to_owned(),
+        call,
+        library,
+        member_dependencies,
+        instrumented: vec![executable.to_owned()],
+    })
+}
+
+/// Runs cargo and collects its artifacts.
+fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<Artifact>> {
+    wrapper::save_base_env(records)?;
+    let this = std::env::current_exe().map_err(Error::io("failed to find this program's own path"))?;
+    let options = &workspace.options;
+    let mut command = cargo();
+    command
+        .args(["test", "--no-run", "--message-format", "json-render-diagnostics"])
+        .args(options.common())
+        .args(options.selection())
+        .args(["--target-dir", workspace.state_dir.join("out").as_str()])
+        .arg("--config")
+        .arg(format!("build.build-dir={}", toml::Value::String(workspace.build_dir.to_string())))
+        .env("RUSTC_WORKSPACE_WRAPPER", this)
+        .env(wrapper::RECORDS_VAR, records)
+        // Build scripts and proc macros may link instrumented libraries: keep their profiles out of the tree.
+        .env("LLVM_PROFILE_FILE", workspace.state_dir.join("build-profiles/%p-%m.profraw"));
+    if let Some(chain) = users_wrapper() {
+        command.env(wrapper::CHAIN_VAR, chain);
+    }
+    let mut artifacts = Vec::new();
+    let mut compiler_errors = false;
+    let mut said = String::new();
+    let exit = crate::process::run_lines(
+        &mut command,
+        |line| match serde_json::from_str::<Message>(&line) {
+            Ok(Message::CompilerArtifact(a)) => artifacts.push(a),
+            Ok(Message::CompilerMessage(_) | Message::BuildFinished(_)) => compiler_errors = true,
+            _ => {}
+        },
+        |line| {
+            if is_status(&line) {
+                status(&line);
+            } else {
+                said.push_str(&line);
+                said.push('\n');
+            }
+        },
+    )?;
+    let _ = std::fs::remove_dir_all(workspace.state_dir.join("build-profiles"));
+    if exit.success() {
+        return Ok(artifacts);
+    }
+    let said = said.trim_end().to_owned();
+    // Without a build, cargo did not accept what was selected.
+    Err(if compiler_errors { Error::BuildFailed(said) } else { Error::Usage(said) })
+}
+
+/// Cargo's status lines: a right-aligned verb.
+fn is_status(line: &str) -> bool {
+    let verb = line.trim_start();
+    ["Compiling", "Downloading", "Downloaded", "Updating", "Blocking", "Locking", "Adding"].iter().any(|v| verb.starts_with(v))
+}
+
+/// The workspace wrapper that the user has, from the environment or cargo's configuration.
+fn users_wrapper() -> Option<String> {
+    let from_env = ["RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok())
+        .filter(|v| !v.is_empty());
+    from_env.or_else(|| {
+        let mut command = cargo();
+        command
+            .args(["-Zunstable-options", "config", "get", "--format", "json-value", "build.rustc-workspace-wrapper"])
+            .env("RUSTC_BOOTSTRAP", "1");
+        let out = crate::process::run(&mut command, crate::process::Limits::default()).ok()?;
+        serde_json::from_slice::<String>(&out.stdout).ok()
+    })
+}
