@@ -8,6 +8,7 @@ use super::{Coverage, Function, Region, RegionKind, guarded};
 use crate::error::{Error, Result};
 use crate::source::map::Position;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
+use llvm_profparser::coverage::coverage_mapping::{SectionReadError, read_object_file};
 use llvm_profparser::coverage::{self as llvm, CounterType, ExprKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -37,21 +38,27 @@ const MAP_VERSION: u64 = 5;
 const GAP: usize = 1 << 31;
 
 impl CoverageMap {
-    /// Reads the maps of `executables`.
+    /// Reads the maps of `executables`. One without any instrumented function (all of it is behind a `cfg` that
+    /// is not set) has no map, and adds nothing.
     ///
     /// # Errors
-    /// When one can't be read, or was not built with `-C instrument-coverage`.
+    /// When one can't be read, or none was built with `-C instrument-coverage`.
     pub fn load(executables: &[&Utf8Path]) -> Result<CoverageMap> {
         let mut map = CoverageMap::default();
         let mut numbers = FxHashMap::default();
+        let mut mapped = false;
         for executable in executables {
             std::fs::metadata(executable).map_err(Error::path("read", *executable))?;
-            let object = guarded(executable, || {
-                llvm::coverage_mapping::read_object_file(executable.as_std_path(), MAP_VERSION).map_err(|e| e.to_string())
-            })?;
-            map.add(&object, &mut numbers);
+            if let Some(object) = guarded(executable, || object(executable))? {
+                map.add(&object, &mut numbers);
+                mapped = true;
+            }
         }
-        Ok(map)
+        if mapped || executables.is_empty() {
+            return Ok(map);
+        }
+        let names: Vec<&str> = executables.iter().map(|e| e.as_str()).collect();
+        Err(Error::Setup(format!("no coverage map in {}; build with -C instrument-coverage", names.join(", "))))
     }
 
     fn add(&mut self, object: &llvm::CoverageMappingInfo, numbers: &mut FxHashMap<Utf8PathBuf, usize>) {
@@ -89,6 +96,15 @@ impl CoverageMap {
         let mut seen = FxHashSet::default();
         let functions = self.records.iter().filter_map(|r| counted(r, &profile, &mut seen)).collect();
         Ok(Coverage { functions, files: self.files.clone(), profiles: profile.read, unwritten: profile.unwritten })
+    }
+}
+
+/// The map of an executable, as the library has it; `None` when there is none in it.
+fn object(executable: &Utf8Path) -> Result<Option<llvm::CoverageMappingInfo>, String> {
+    match read_object_file(executable.as_std_path(), MAP_VERSION) {
+        Ok(object) => Ok(Some(object)),
+        Err(e) if matches!(e.downcast_ref(), Some(SectionReadError::MissingSection(_))) => Ok(None),
+        Err(e) => Err(e.to_string()),
     }
 }
 
@@ -189,7 +205,8 @@ fn counter(c: &llvm::Counter) -> Counter {
     }
 }
 
-/// The path without `.` and `..`, by its text alone, as LLVM does.
+/// The path without `.` and `..`, by its text alone: `#[path = "../a.rs"]` shows in the map as it is written,
+/// and the same file may be named in several ways.
 fn normalised(path: &Utf8Path) -> Utf8PathBuf {
     let mut out = Utf8PathBuf::new();
     for component in path.components() {

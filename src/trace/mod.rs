@@ -6,23 +6,44 @@
 //!
 //! This module knows nothing of tests or cargo. No type of the parsing library leaves it, and no panic of it.
 //!
-//! What rustc puts into a map (pinned by the tests of this module):
+//! What rustc 1.95 puts into a map (pinned by the tests of this module):
 //!
-//! - A function's first region starts at its signature, the `fn` line, and its count is the number of calls.
-//! - Columns count bytes, from 1; ends are exclusive.
-//! - Paths are absolute, or relative to the directory that rustc ran in, which the map records.
+//! - A function's first region is its signature (a closure's or an `async` body's is the body); the count of that
+//!   region is the number of calls. Regions are as small as an expression. Columns count bytes, from 1; ends are
+//!   exclusive.
+//! - Each instantiation of a generic function is a function of its own over the same regions; one that is never
+//!   instantiated is there once, never run. Closures, `async` bodies (beside the function that makes the
+//!   future), and methods of impls are functions too.
+//! - A function made by a macro is at the macro's *definition*, and all that the macro made share its regions.
+//!   **What was passed to the macro has no region**, even if it is the whole body. Macros of other crates make
+//!   functions "in" files of those crates, `thread_local!` in files that don't exist (`/rustc/…`). A macro call
+//!   inside a body is one region, its arguments have theirs, and its expansion has none.
+//! - Not there: derives, consts, statics, types, and closures that only give a constant (`|| 5`), which have no
+//!   region. A `const fn` shows 0 for what the compiler evaluated.
+//! - Paths are relative to the directory that rustc ran in, which the map records; they come out absolute here,
+//!   without `.` and `..`.
+//!
+//! What a process leaves: `exit`, a panic and a failed test write the profile. `abort` and a kill leave an empty
+//! file or none (none if the pattern has `%m`), *unless* the executable was built with
+//! `-C llvm-args=-runtime-counter-relocation` and `LLVM_PROFILE_FILE` has `%c`: then the counters live in the file
+//! and nothing is lost. A child needs a `%p` in the pattern, and its executable in the list if it is another one.
 
 mod counter;
 mod lines;
 mod map;
 mod profile;
+mod render;
+mod report;
+#[cfg(test)]
+mod unit;
 
 pub use map::CoverageMap;
+pub use report::{CalledFunction, LineCount, TraceReport, TracedFile, TracedRegion};
 
 use crate::error::{Error, Result};
 use crate::source::map::Position;
 use camino::{Utf8Path, Utf8PathBuf};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Coverage of one or more processes of instrumented executables.
@@ -34,7 +55,8 @@ pub struct Coverage {
     pub files: Vec<Utf8PathBuf>,
     /// Profiles that were read: one for each process that ended by itself.
     pub profiles: usize,
-    /// Profiles that a process opened but never wrote: it aborted or was killed.
+    /// Profiles that a process opened but never wrote: it aborted or was killed. Not every such process leaves
+    /// one, so 0 proves nothing.
     pub unwritten: usize,
 }
 
@@ -69,7 +91,7 @@ pub struct Region {
 }
 
 /// What a region stands for. rustc makes code regions only; the other kinds come from other front ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegionKind {
     /// Code that runs or doesn't.
