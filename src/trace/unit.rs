@@ -132,7 +132,9 @@ fn functions_made_by_a_macro_share_the_regions_of_its_definition_and_what_they_w
 
 #[test]
 fn the_expansion_of_a_macro_in_a_body_has_no_regions() {
-    let c = trace("macro_rules! m {\n  ($e:expr) => {\n    if $e { 1 } else { 2 }\n  };\n}\nfn main() {\n  let _ = m!(true);\n}\n");
+    let c = trace(
+        "macro_rules! m {\n  ($e:expr) => {\n    if $e { 1 } else { 2 }\n  };\n}\nfn main() {\n  let _ = m!(true);\n}\n",
+    );
     let counts: Vec<_> = c.line_counts(c.functions[0].file).into_iter().collect();
     assert_eq!(counts, [(6, 1), (7, 1), (8, 1)]);
 }
