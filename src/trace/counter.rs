@@ -79,8 +79,9 @@ pub(super) fn value(counter: Counter, counts: &[u64], expressions: &[Option<i64>
 
 /// A count as it is reported.
 ///
-/// Counters are not atomic: threads lose increments, and a difference can come out negative. Such a region may
-/// have run, and what may have run is never called unused (LLVM prints a number near 2^64 there).
+/// Counters are atomic, but not read all at once: while other threads still run, or after a kill, a difference
+/// can come out negative. Such a region may have run, and what may have run is never called unused (LLVM prints a
+/// number near 2^64 there).
 pub(super) fn reported(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(1)
 }
