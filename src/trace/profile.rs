@@ -1,0 +1,93 @@
+//! Raw profiles: the counters that the instrumented processes wrote when they ended.
+
+use super::guarded;
+use crate::error::{Error, Result};
+use camino::Utf8Path;
+use rustc_hash::FxHashMap;
+
+/// The counters of all processes of a run, summed.
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    /// By the hash of a function's name: its counters, for each structural hash that was met.
+    functions: FxHashMap<u64, Vec<(u64, Vec<u64>)>>,
+    /// Profiles that were read.
+    pub(super) read: usize,
+    /// Profiles that were left empty.
+    pub(super) unwritten: usize,
+}
+
+/// What a profile has about a function.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Counts<'a> {
+    Known(&'a [u64]),
+    /// The function was never part of a process that wrote a profile.
+    Unknown,
+    /// Another version of the function was.
+    Mismatch,
+}
+
+impl Profile {
+    pub(super) fn counts(&self, name: u64, structure: u64) -> Counts<'_> {
+        let Some(versions) = self.functions.get(&name) else { return Counts::Unknown };
+        let version = versions.iter().find(|(hash, _)| *hash == structure);
+        version.map_or(Counts::Mismatch, |(_, counts)| Counts::Known(counts))
+    }
+
+    fn add(&mut self, name: u64, structure: u64, counts: &[u64]) {
+        let versions = self.functions.entry(name).or_default();
+        match versions.iter_mut().find(|(hash, own)| *hash == structure && own.len() == counts.len()) {
+            Some((_, own)) => own.iter_mut().zip(counts).for_each(|(a, b)| *a = a.saturating_add(*b)),
+            None => versions.push((structure, counts.to_vec())),
+        }
+    }
+}
+
+/// Reads every `.profraw` file that stands in `dir`.
+pub(super) fn read(dir: &Utf8Path) -> Result<Profile> {
+    let mut profile = Profile::default();
+    for entry in dir.read_dir_utf8().map_err(Error::path("read", dir))? {
+        let entry = entry.map_err(Error::path("read", dir))?;
+        if entry.path().extension() != Some("profraw") {
+            continue;
+        }
+        let bytes = std::fs::read(entry.path()).map_err(Error::path("read", entry.path()))?;
+        if bytes.is_empty() {
+            profile.unwritten += 1;
+            continue;
+        }
+        let parsed = guarded(entry.path(), || llvm_profparser::parse_bytes(&bytes).map_err(|e| e.to_string()))?;
+        profile.read += 1;
+        for record in parsed.records() {
+            if let (Some(name), Some(structure)) = (record.name_hash, record.hash) {
+                profile.add(name, structure, record.counts());
+            }
+        }
+    }
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn counters_of_several_processes_are_summed() {
+        let mut p = Profile::default();
+        p.add(1, 7, &[1, 2]);
+        p.add(1, 7, &[10, 20]);
+        p.add(1, 8, &[5]);
+        assert_eq!(p.counts(1, 7), Counts::Known(&[11, 22]));
+        assert_eq!(p.counts(1, 8), Counts::Known(&[5]));
+        assert_eq!(p.counts(1, 9), Counts::Mismatch);
+        assert_eq!(p.counts(2, 7), Counts::Unknown);
+    }
+
+    #[test]
+    fn a_damaged_profile_is_an_error_that_names_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(dir.path()).unwrap();
+        std::fs::write(dir.join("a.profraw"), b"\x81rforpl\xff\x0a").unwrap();
+        let e = read(dir).unwrap_err();
+        assert!(e.to_string().contains("a.profraw"), "{e}");
+    }
+}
