@@ -45,7 +45,9 @@ impl Checked {
     /// The first error as rustc renders it, or what it printed instead.
     #[must_use]
     pub fn first_error(&self) -> String {
-        self.errors().next().map_or_else(|| self.noise.trim().to_owned(), |d| d.rendered.clone().unwrap_or_else(|| d.message.clone()))
+        self.errors()
+            .next()
+            .map_or_else(|| self.noise.trim().to_owned(), |d| d.rendered.clone().unwrap_or_else(|| d.message.clone()))
     }
 }
 
@@ -170,7 +172,8 @@ pub fn temp_dir() -> Result<tempfile::TempDir> {
 /// # Errors
 /// [`Error::Setup`] when it is not.
 pub fn utf8(path: &std::path::Path) -> Result<&Utf8Path> {
-    Utf8Path::from_path(path).ok_or_else(|| Error::Setup(format!("{} is not UTF-8; set TMPDIR to a path that is", path.display())))
+    Utf8Path::from_path(path)
+        .ok_or_else(|| Error::Setup(format!("{} is not UTF-8; set TMPDIR to a path that is", path.display())))
 }
 
 /// A path as UTF-8, owned.

@@ -46,7 +46,8 @@ pub fn list(target: &TestTarget) -> Result<Vec<Test>> {
     if !target.call.has_harness() {
         return Err(Error::Unsupported {
             test: target.selector(),
-            reason: "it has a harness of its own (`harness = false`); only libtest's tests can be selected and listed".into(),
+            reason: "it has a harness of its own (`harness = false`); only libtest's tests can be selected and listed"
+                .into(),
         });
     }
     let listed = match json_listing(target)? {
@@ -206,8 +207,18 @@ impl<'ast> syn::visit::Visit<'ast> for Functions {
 /// The names of the widely used crates; an attribute macro whose cases stand on the function's own line is
 /// recognised by its name, since a listing alone does not tell a case from a plain test.
 fn makes_cases(path: &syn::Path) -> bool {
-    const NAMES: &[&str] =
-        &["rstest", "case", "test_case", "parameterized", "test_matrix", "dir_test", "apply", "values", "parametrize", "rstest_reuse"];
+    const NAMES: &[&str] = &[
+        "rstest",
+        "case",
+        "test_case",
+        "parameterized",
+        "test_matrix",
+        "dir_test",
+        "apply",
+        "values",
+        "parametrize",
+        "rstest_reuse",
+    ];
     path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
 }
 

@@ -37,14 +37,17 @@ impl<'a> Fold<'a> {
         Fold { inliner, file, place, text: String::new(), edits: Vec::new(), failed: None }
     }
 
-    /// The edits of a parsed file.
-    pub(super) fn file(&mut self, tree: &syn::File, text: &str) -> Result<Vec<MappedEdit>> {
+    /// The edits of a parsed file; `None` when its own `#![cfg(…)]` leaves it out.
+    pub(super) fn file(&mut self, tree: &syn::File, text: &str) -> Result<Option<Vec<MappedEdit>>> {
+        if self.active(&tree.attrs) == Active::No {
+            return Ok(None);
+        }
         text.clone_into(&mut self.text);
         self.visit_file(tree);
         self.compile_time_reads(tree.to_token_stream());
         match self.failed.take() {
             Some(e) => Err(e),
-            None => Ok(std::mem::take(&mut self.edits)),
+            None => Ok(Some(std::mem::take(&mut self.edits))),
         }
     }
 
@@ -64,6 +67,10 @@ impl<'a> Fold<'a> {
     fn active(&self, attrs: &[Attribute]) -> Active {
         let mut result = Active::Yes;
         for attr in attrs {
+            // `#[test]` implies `#[cfg(test)]`.
+            if (attr.path().is_ident("test") || attr.path().is_ident("bench")) && !self.for_tests() {
+                return Active::No;
+            }
             match self.cfg_of(attr) {
                 Some(predicate) if !self.inliner.cfgs.holds(&predicate) => return Active::No,
                 Some(predicate) if mentions_test(&predicate) => result = Active::ForTests,
@@ -81,6 +88,11 @@ impl<'a> Fold<'a> {
             }
         }
         result
+    }
+
+    /// Whether this crate was compiled with `--test`.
+    fn for_tests(&self) -> bool {
+        self.inliner.cfgs.holds(&Predicate::Name("test".into()))
     }
 
     fn cfg_of(&self, attr: &Attribute) -> Option<Predicate> {
@@ -188,6 +200,7 @@ impl<'a> Fold<'a> {
             return;
         };
         match self.inliner.module(name, explicit.as_deref(), &self.place.clone()) {
+            Ok(body) if body.inactive => self.delete(node_range(m)),
             Ok(body) => self.edits.push(module_edit(range(semi.span), &body)),
             Err(e) => self.fail(e),
         }
@@ -218,6 +231,15 @@ impl<'a> Fold<'a> {
         let mut mods: Vec<(String, Range<usize>)> = Vec::new();
         walk(tokens, &mut |list| {
             for (i, tree) in list.iter().enumerate() {
+                if let (TokenTree::Group(g), true) = (tree, is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '#')) {
+                    let inner: Vec<TokenTree> = g.stream().into_iter().collect();
+                    if let [TokenTree::Ident(only)] = inner.as_slice()
+                        && only == "test"
+                        && !self.for_tests()
+                    {
+                        edits.push(MappedEdit::replace(range(only.span()), "cfg(any())"));
+                    }
+                }
                 let TokenTree::Ident(ident) = tree else { continue };
                 if ident == "cfg" || ident == "cfg_attr" {
                     let at = if is_punct(list.get(i + 1), '!') { i + 2 } else { i + 1 };
@@ -263,7 +285,9 @@ impl<'a> Fold<'a> {
         let mut calls: Vec<(String, Range<usize>, TokenStream)> = Vec::new();
         walk(tokens, &mut |list| {
             for (i, tree) in list.iter().enumerate() {
-                if let (TokenTree::Ident(name), true, Some(TokenTree::Group(g))) = (tree, is_punct(list.get(i + 1), '!'), list.get(i + 2)) {
+                if let (TokenTree::Ident(name), true, Some(TokenTree::Group(g))) =
+                    (tree, is_punct(list.get(i + 1), '!'), list.get(i + 2))
+                {
                     // `core::include_str!` and `::std::env!` are replaced with their path.
                     let mut start = i;
                     while start >= 2 && is_punct(list.get(start - 1), ':') && is_punct(list.get(start - 2), ':') {

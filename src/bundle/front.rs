@@ -28,7 +28,8 @@ pub(super) struct Joined {
 
 pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: Mapped) -> Result<Joined> {
     let parse = |m: &Mapped, what: &str| {
-        syn::parse_file(&m.text).map_err(|e| Error::Internal(format!("the bundled {what} of {} does not parse: {e}", target.selector())))
+        syn::parse_file(&m.text)
+            .map_err(|e| Error::Internal(format!("the bundled {what} of {} does not parse: {e}", target.selector())))
     };
     let lib_tree = parse(&lib, "library")?;
     let test_tree = parse(&test, "test crate")?;
@@ -38,7 +39,8 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
 
     // A module of the library has the library's own name: the root can't hold both, so each module of the test
     // crate gets the name for itself.
-    let name_taken = item_names(&lib_tree.items).contains(lib_name) && !lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(&own_name(lib_name)));
+    let name_taken = item_names(&lib_tree.items).contains(lib_name)
+        && !lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(&own_name(lib_name)));
     let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, Quirks { edition_2015, name_taken });
     let mut lib_edits = Vec::new();
     let mut dropped_no_std = false;
@@ -54,7 +56,8 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         head.push('\n');
     }
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
-    let mut externs: Vec<String> = hoisted.externs.into_iter().filter(|e| !has(e)).collect();
+    let mut externs: Vec<String> =
+        hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
     if dropped_no_std && edition_2015 {
         externs.push("extern crate core;".to_owned());
     }
@@ -85,7 +88,10 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
 /// What goes from the test crate's root to the root of the gist.
 struct Hoisted {
     attributes: Vec<String>,
+    /// The items, attributes included.
     externs: Vec<String>,
+    /// The same, without attributes.
+    names: Vec<String>,
 }
 
 /// What makes joining less straightforward.
@@ -104,7 +110,7 @@ fn own_name(lib_name: &str) -> String {
 fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, quirks: Quirks) -> (Mapped, Hoisted) {
     let edition_2015 = quirks.edition_2015;
     let mut edits = Vec::new();
-    let mut hoisted = Hoisted { attributes: Vec::new(), externs: Vec::new() };
+    let mut hoisted = Hoisted { attributes: Vec::new(), externs: Vec::new(), names: Vec::new() };
     for attr in &tree.attrs {
         let r = node_range(attr);
         if ["recursion_limit", "type_length_limit", "feature"].iter().any(|n| attr.path().is_ident(n)) {
@@ -123,20 +129,25 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
         if name == lib_name {
             if let Some((_, alias)) = &e.rename {
                 hoisted.externs.push(format!("extern crate self as {alias};"));
+                hoisted.names.push(format!("extern crate self as {alias};"));
             }
         } else if !["std", "core"].contains(&name.as_str()) || e.rename.is_some() {
             hoisted.externs.push(line);
+            hoisted.names.extend(normal_extern(item));
         }
     }
     let exported: BTreeSet<String> = exported_macros(&tree.items);
     let mut names = if edition_2015 { item_names(&tree.items) } else { BTreeSet::new() };
-    if quirks.name_taken {
+    for item in &tree.items {
+        if let Item::ExternCrate(e) = item {
+            names.remove(&e.rename.as_ref().map_or(&e.ident, |(_, r)| r).to_string());
+        }
+    }
+    if quirks.name_taken && !item_names(&tree.items).contains(lib_name) {
         let at = tree.items.first().map_or(test.text.len(), |i| with_comments(&test.text, node_range(i)).start);
         edits.push(Edit::insert(at, format!("{}\n", own_name(lib_name))));
         own_name_in_modules(&tree.items, lib_name, &mut edits);
         names.insert(lib_name.to_owned());
-    } else {
-        names.remove(lib_name);
     }
     walk(tree.to_token_stream(), &mut |list| {
         for (i, token) in list.iter().enumerate() {
@@ -148,8 +159,23 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
                     edits.push(Edit::insert(end, format!("::{wrapper}")));
                 }
             }
+            if quirks.name_taken
+                && ident == lib_name
+                && i >= 2
+                && is_path_sep(list, i - 2)
+                && is_path_sep(list, i + 1)
+                && !matches!(i.checked_sub(3).and_then(|b| list.get(b)), Some(TokenTree::Ident(before)) if before != "use")
+            {
+                edits.push(Edit::replace(range(list[i - 2].span()).start..end, "crate"));
+                continue;
+            }
             // Edition 2015: paths in `use`, and those that begin with `::`, count from the root.
-            let absolute = |i: usize| i >= 2 && is_path_sep(list, i - 2) && !matches!(i.checked_sub(3).and_then(|b| list.get(b)), Some(TokenTree::Ident(_))) && !is_punct(i.checked_sub(3).and_then(|b| list.get(b)), '>');
+            let absolute = |i: usize| {
+                i >= 2
+                    && is_path_sep(list, i - 2)
+                    && !matches!(i.checked_sub(3).and_then(|b| list.get(b)), Some(TokenTree::Ident(_)))
+                    && !is_punct(i.checked_sub(3).and_then(|b| list.get(b)), '>')
+            };
             let after_use = i >= 1 && matches!(&list[i - 1], TokenTree::Ident(u) if u == "use");
             if edition_2015 && names.contains(&ident.to_string()) && (after_use || absolute(i)) {
                 edits.push(Edit::insert(range(ident.span()).start, format!("{wrapper}::")));
@@ -164,8 +190,9 @@ fn own_name_in_modules(items: &[Item], lib_name: &str, edits: &mut Vec<Edit>) {
     for item in items {
         let Item::Mod(m) = item else { continue };
         let Some((brace, items)) = &m.content else { continue };
-        if idents(item.to_token_stream()).iter().any(|i| i == lib_name) {
-            let after_attributes = m.attrs.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_))).map(|a| node_range(a).end).max();
+        if idents(item.to_token_stream()).iter().any(|i| i == lib_name) && !item_names(items).contains(lib_name) {
+            let after_attributes =
+                m.attrs.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_))).map(|a| node_range(a).end).max();
             let at = after_attributes.unwrap_or(range(brace.span.open()).end);
             edits.push(Edit::insert(at, format!("\n{}", own_name(lib_name))));
         }
@@ -176,8 +203,19 @@ fn own_name_in_modules(items: &[Item], lib_name: &str, edits: &mut Vec<Edit>) {
 /// Whether an inner attribute of a crate root may stand in a module.
 fn allowed_in_module(attr: &Attribute) -> bool {
     const CRATE_ONLY: &[&str] = &[
-        "feature", "no_std", "no_core", "no_main", "recursion_limit", "type_length_limit", "crate_type", "crate_name", "no_builtins",
-        "windows_subsystem", "test_runner", "reexport_test_harness_main", "no_implicit_prelude",
+        "feature",
+        "no_std",
+        "no_core",
+        "no_main",
+        "recursion_limit",
+        "type_length_limit",
+        "crate_type",
+        "crate_name",
+        "no_builtins",
+        "windows_subsystem",
+        "test_runner",
+        "reexport_test_harness_main",
+        "no_implicit_prelude",
     ];
     !CRATE_ONLY.iter().any(|n| attr.path().is_ident(n))
 }

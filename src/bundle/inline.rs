@@ -81,8 +81,10 @@ impl Inliner {
             }
         })?;
         let mut fold = Fold::new(self, index, place.clone());
-        let edits = fold.file(&tree, &clean)?;
-        Ok(Mapped::of_file(index, &file, start..file.text.len(), edits))
+        Ok(match fold.file(&tree, &clean)? {
+            Some(edits) => Mapped::of_file(index, &file, start..file.text.len(), edits),
+            None => Mapped { inactive: true, ..Mapped::default() },
+        })
     }
 
     /// The file that `mod name;` at `place` declares.
@@ -129,10 +131,7 @@ impl Inliner {
     pub(super) fn test_only_ranges(&self, root: &Mapped) -> Vec<Range<usize>> {
         let map = crate::source::map::SourceMap { files: Vec::new(), segments: root.segments.clone() };
         let image = |file, at| map.images(file, at).next();
-        self.test_only
-            .iter()
-            .filter_map(|(file, r)| Some(image(*file, r.start)?..image(*file, r.end - 1)? + 1))
-            .collect()
+        self.test_only.iter().filter_map(|(file, r)| Some(image(*file, r.start)?..image(*file, r.end - 1)? + 1)).collect()
     }
 
     /// The value of a string that the compiler would compute: a literal, `concat!`, `env!`.

@@ -67,7 +67,14 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
             test_inliner.files = files;
             let test_root = test_inliner.root(&target.call.root()?)?;
             let joined = front::join(target, library, lib_root, test_root)?;
-            Ok(finish(joined.root, test_inliner.files, target, Some(joined.wrapper), Some(library.crate_name().to_owned()), joined.test_only))
+            Ok(finish(
+                joined.root,
+                test_inliner.files,
+                target,
+                Some(joined.wrapper),
+                Some(library.crate_name().to_owned()),
+                joined.test_only,
+            ))
         }
     }
 }

@@ -10,6 +10,8 @@ pub struct Mapped {
     pub text: String,
     /// Where each stretch comes from.
     pub segments: Vec<Segment>,
+    /// The file's own `#![cfg(…)]` leaves it out: there is no text, and no module.
+    pub inactive: bool,
 }
 
 /// Replaces a byte range of a file by text that may come from elsewhere.
@@ -93,7 +95,7 @@ impl Mapped {
     pub fn edited(&self, edits: Vec<super::edit::Edit>) -> Mapped {
         let (text, pieces) = super::edit::apply(&self.text, edits);
         let map = SourceMap { files: Vec::new(), segments: self.segments.clone() };
-        Mapped { text, segments: map.edited(&pieces).segments }
+        Mapped { text, segments: map.edited(&pieces).segments, inactive: self.inactive }
     }
 
     /// The text and a source map over `files`.

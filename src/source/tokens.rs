@@ -61,7 +61,8 @@ pub fn is_punct(tree: Option<&TokenTree>, c: char) -> bool {
 /// Whether `list` has `::` at `i`.
 #[must_use]
 pub fn is_path_sep(list: &[TokenTree], i: usize) -> bool {
-    matches!(list.get(i), Some(TokenTree::Punct(p)) if p.as_char() == ':' && p.spacing() == Spacing::Joint) && is_punct(list.get(i + 1), ':')
+    matches!(list.get(i), Some(TokenTree::Punct(p)) if p.as_char() == ':' && p.spacing() == Spacing::Joint)
+        && is_punct(list.get(i + 1), ':')
 }
 
 /// The range of an item widened to the comments that stand directly on it, its trailing comment, and the whole

@@ -162,7 +162,10 @@ fn test_target(
     for ext in call.externs() {
         // Cargo passes the .rmeta or the .rlib of the same artifact.
         let Some((id, lib)) = ext.path.as_ref().and_then(|p| {
-            libraries.get(p).or_else(|| libraries.get(&p.with_extension("rlib"))).or_else(|| libraries.get(&p.with_extension("rmeta")))
+            libraries
+                .get(p)
+                .or_else(|| libraries.get(&p.with_extension("rlib")))
+                .or_else(|| libraries.get(&p.with_extension("rmeta")))
         }) else {
             continue;
         };
@@ -237,7 +240,9 @@ fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) 
 /// Cargo's status lines: a right-aligned verb.
 fn is_status(line: &str) -> bool {
     let verb = line.trim_start();
-    ["Compiling", "Downloading", "Downloaded", "Updating", "Blocking", "Locking", "Adding"].iter().any(|v| verb.starts_with(v))
+    ["Compiling", "Downloading", "Downloaded", "Updating", "Blocking", "Locking", "Adding"]
+        .iter()
+        .any(|v| verb.starts_with(v))
 }
 
 /// The workspace wrapper that the user has, from the environment or cargo's configuration.

@@ -117,13 +117,41 @@ impl RustcCall {
     #[must_use]
     pub fn base_args(&self) -> Vec<String> {
         const DROP_VALUE: &[&str] = &[
-            "--crate-name", "--crate-type", "--emit", "--out-dir", "--error-format", "--json", "--cfg", "--check-cfg",
-            "--diagnostic-width", "--cap-lints", "-W", "-A", "-D", "-F", "--warn", "--allow", "--deny", "--forbid",
-            "--force-warn", "-o", "--color", "--remap-path-prefix",
+            "--crate-name",
+            "--crate-type",
+            "--emit",
+            "--out-dir",
+            "--error-format",
+            "--json",
+            "--cfg",
+            "--check-cfg",
+            "--diagnostic-width",
+            "--cap-lints",
+            "-W",
+            "-A",
+            "-D",
+            "-F",
+            "--warn",
+            "--allow",
+            "--deny",
+            "--forbid",
+            "--force-warn",
+            "-o",
+            "--color",
+            "--remap-path-prefix",
         ];
         const DROP_CODEGEN: &[&str] = &[
-            "incremental", "metadata", "extra-filename", "split-debuginfo", "debuginfo", "embed-bitcode", "linker-plugin-lto",
-            "lto", "save-temps", "strip", "codegen-units",
+            "incremental",
+            "metadata",
+            "extra-filename",
+            "split-debuginfo",
+            "debuginfo",
+            "embed-bitcode",
+            "linker-plugin-lto",
+            "lto",
+            "save-temps",
+            "strip",
+            "codegen-units",
         ];
         let root = self.root().ok();
         let mut out = Vec::new();
@@ -166,9 +194,30 @@ impl RustcCall {
 fn takes_value(arg: &str) -> bool {
     matches!(
         arg,
-        "-C" | "-L" | "-l" | "-Z" | "-o" | "-A" | "-D" | "-W" | "-F" | "--extern" | "--cfg" | "--check-cfg" | "--target" | "--edition"
-            | "--crate-name" | "--crate-type" | "--emit" | "--out-dir" | "--error-format" | "--json" | "--cap-lints" | "--sysroot"
-            | "--codegen" | "--remap-path-prefix" | "--color"
+        "-C" | "-L"
+            | "-l"
+            | "-Z"
+            | "-o"
+            | "-A"
+            | "-D"
+            | "-W"
+            | "-F"
+            | "--extern"
+            | "--cfg"
+            | "--check-cfg"
+            | "--target"
+            | "--edition"
+            | "--crate-name"
+            | "--crate-type"
+            | "--emit"
+            | "--out-dir"
+            | "--error-format"
+            | "--json"
+            | "--cap-lints"
+            | "--sysroot"
+            | "--codegen"
+            | "--remap-path-prefix"
+            | "--color"
     )
 }
 

@@ -74,10 +74,8 @@ fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> 
     if !args.iter().any(|a| a.starts_with("--emit")) || args.iter().any(|a| a == "___") {
         return Ok(None);
     }
-    let base: BTreeMap<String, u64> = std::fs::read_to_string(records.join(BASE_ENV))
-        .ok()
-        .and_then(|t| serde_json::from_str(&t).ok())
-        .unwrap_or_default();
+    let base: BTreeMap<String, u64> =
+        std::fs::read_to_string(records.join(BASE_ENV)).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
     let env = utf8_env()
         .into_iter()
         .filter(|(k, v)| base.get(k) != Some(&hash(v)))

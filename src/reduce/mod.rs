@@ -1,0 +1,361 @@
+//! From the full bundle to the least that still does what the test does.
+//!
+//! The compiler is the oracle. A graph of what uses what comes from rustc itself ([`graph`]), coverage says what
+//! ran ([`ran`]); the closure over both is computed offline ([`plan`]), and what it lacks is added by rustc's
+//! errors ([`repair`]). Then rustc's lints say what is left over. Nothing that ran is ever cut.
+//!
+//! Invariant: every [`Reduced`] text was accepted by rustc; if the repairs don't converge, that is the bundle.
+
+pub mod graph;
+pub mod nodes;
+mod plan;
+pub mod ran;
+mod repair;
+
+use crate::bundle::Bundle;
+use crate::compile::{Checked, Compiler};
+use crate::error::{Error, Result};
+use crate::source::edit::{Edit, Piece, apply};
+use crate::source::map::SourceMap;
+use graph::{Graph, back};
+use nodes::{Kind, NodeId, Tree};
+use plan::Plan;
+use ran::Ran;
+use repair::Repairer;
+use serde::Serialize;
+
+/// Rounds of repairs before everything is given back.
+const MAX_ROUNDS: usize = 40;
+/// Rounds of lints.
+const MAX_POLISH: usize = 12;
+
+/// How far a reduction goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Not at all: the whole crate.
+    Bundle,
+    /// Items that are not needed go.
+    Items,
+    /// Statements, arms and branches that never ran go, too.
+    #[default]
+    Full,
+}
+
+/// What all tests of a target share: the bundle, its nodes, its graph.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The whole crate as one file.
+    pub bundle: Bundle,
+    /// Its parts.
+    pub tree: Tree,
+    /// Who uses what; without edges when rustc took no marks.
+    pub graph: Graph,
+    /// Whether there is a graph.
+    pub has_graph: bool,
+}
+
+/// Checks that the bundle compiles, and builds its graph at the same time.
+///
+/// # Errors
+/// [`Error::Bundling`] with rustc's error, its location mapped to the user's file.
+pub fn prepare(bundle: Bundle, compiler: &Compiler, what: &str) -> Result<Prepared> {
+    let tree =
+        Tree::parse(&bundle.text).map_err(|e| Error::Internal(format!("the bundle of {what} does not parse: {e}")))?;
+    let (checked, graph) = std::thread::scope(|scope| {
+        let check = scope.spawn(|| compiler.check(&bundle.text, &[]));
+        let graph = Graph::build(&bundle.text, &tree, compiler);
+        (check.join(), graph)
+    });
+    let checked = checked.map_err(|_| Error::Internal("checking the bundle panicked".into()))??;
+    if !checked.ok {
+        return Err(Error::Bundling { test: what.to_owned(), reason: mapped_error(&checked, &bundle.map) });
+    }
+    let graph = graph?;
+    let has_graph = graph.is_some();
+    let graph = graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); tree.nodes.len()] });
+    Ok(Prepared { bundle, tree, graph, has_graph })
+}
+
+/// The first error of a check, with the place in the user's own file.
+#[must_use]
+pub fn mapped_error(checked: &Checked, map: &SourceMap) -> String {
+    let rendered = checked.first_error();
+    let place = checked
+        .errors()
+        .next()
+        .and_then(|e| e.spans.iter().find(|s| s.is_primary).and_then(graph::outermost))
+        .and_then(|at| map.place(at));
+    match place {
+        Some((path, at)) => format!("{}\n  in the project: {path}:{}:{}", rendered.trim_end(), at.line, at.column),
+        None => rendered,
+    }
+}
+
+/// A reduced text.
+#[derive(Clone, Debug)]
+pub struct Reduced {
+    /// The text; rustc accepts it.
+    pub text: String,
+    /// Where each byte comes from in the project.
+    pub map: SourceMap,
+    /// Rounds of repairs it took.
+    pub rounds: usize,
+    /// The repairs did not converge, and everything was given back.
+    pub gave_up: bool,
+}
+
+impl Prepared {
+    /// The node that makes the test `name` (its path inside the target): a function, or a macro call.
+    #[must_use]
+    pub fn locate(&self, name: &str, place: Option<usize>) -> Option<NodeId> {
+        let mut segments: Vec<&str> = name.split("::").collect();
+        if let Some(wrapper) = &self.bundle.wrapper {
+            segments.insert(0, wrapper);
+        }
+        let tree = &self.tree;
+        let mut module = 0;
+        for (i, segment) in segments.iter().enumerate() {
+            let segment = segment.strip_prefix("r#").unwrap_or(segment);
+            let children = || tree.children[module].iter().copied();
+            let named = |kind: Kind| children().find(|&c| tree.nodes[c].kind == kind && tree.nodes[c].name == segment);
+            let last = i + 1 == segments.len();
+            if let Some(f) = named(Kind::Fn)
+                && (last || named(Kind::Module).is_none())
+            {
+                return Some(f);
+            }
+            if let Some(m) = named(Kind::Module)
+                && !last
+            {
+                module = m;
+                continue;
+            }
+            let calls: Vec<NodeId> = children().filter(|&c| tree.nodes[c].kind == Kind::MacroCall).collect();
+            let at_place = calls.iter().copied().find(|&c| place.is_some_and(|p| tree.nodes[c].range.contains(&p)));
+            let rest = &segments[i..];
+            let by_first = calls.iter().copied().find(|&c| tree.nodes[c].words.contains(rest[0]));
+            let by_any = calls.iter().copied().find(|&c| rest.iter().any(|s| tree.nodes[c].words.contains(*s)));
+            let by_macro = calls.iter().copied().find(|&c| {
+                let name = &tree.nodes[c].macro_name;
+                tree.nodes
+                    .iter()
+                    .any(|n| n.kind == Kind::MacroRules && n.name == *name && n.words.contains(rest[rest.len() - 1]))
+            });
+            // Attribute macros that put a case's number behind the function's name.
+            let by_prefix =
+                children().find(|&c| tree.nodes[c].kind == Kind::Fn && segment.starts_with(tree.nodes[c].name.as_str()));
+            return at_place.or(by_first).or(by_any).or(by_macro).or(by_prefix);
+        }
+        None
+    }
+
+    /// Items that belong to the test alone: those of the test's own module that exist only for tests.
+    #[must_use]
+    pub fn helpers(&self, test: NodeId) -> Vec<NodeId> {
+        let module = self.tree.module(test);
+        let for_tests = |id: NodeId| {
+            let r = &self.tree.nodes[id].range;
+            self.bundle.test_only.iter().any(|t| t.start <= r.start && r.end <= t.end)
+        };
+        let item = |id: &NodeId| {
+            let n = &self.tree.nodes[*id];
+            (n.kind.is_item() && !matches!(n.kind, Kind::Module | Kind::MacroCall | Kind::ExternCrate)) && for_tests(*id)
+        };
+        self.tree.children[module].iter().copied().filter(item).collect()
+    }
+
+    /// Reduces the bundle to what `test` needs.
+    ///
+    /// # Errors
+    /// When rustc can't be run, or on Ctrl-C.
+    pub fn reduce(&self, test: NodeId, ran: &Ran, level: Level, compiler: &Compiler) -> Result<Reduced> {
+        if level == Level::Bundle {
+            return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
+        }
+        let whole = self.whole(test);
+        let never = self.cuttable(ran, &whole, level);
+        let full = || Plan::full(&self.bundle.text, &self.tree, &self.graph, &ran.ran, whole.clone());
+        let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone()) } else { full() };
+        let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
+        let mut gave_up = false;
+        if !work.repair(&mut plan, false)? {
+            gave_up = true;
+            plan = full();
+        }
+        let before = plan.clone();
+        if !work.polish(&mut plan)? {
+            plan = before;
+        }
+        let (text, pieces) = plan.render();
+        let map = self.bundle.map.edited(&pieces);
+        Ok(Reduced { text, map, rounds: work.rounds, gave_up })
+    }
+
+    /// Nodes inside the test and its helpers: taken as they are.
+    fn whole(&self, test: NodeId) -> Vec<bool> {
+        let mut whole = vec![false; self.tree.nodes.len()];
+        for id in self.helpers(test).into_iter().chain([test]) {
+            for inner in self.tree.subtree(id).skip(1) {
+                whole[inner] = true;
+            }
+        }
+        whole
+    }
+
+    /// Parts of bodies that never ran, in functions that did. What is evaluated at compile time shows no counts,
+    /// so `const fn`s stay whole.
+    fn cuttable(&self, ran: &Ran, whole: &[bool], level: Level) -> Vec<bool> {
+        (0..self.tree.nodes.len())
+            .map(|i| {
+                level == Level::Full
+                    && self.tree.nodes[i].kind.in_body()
+                    && ran.never[i]
+                    && !whole[i]
+                    && self.tree.function(i).is_some_and(|f| ran.ran[f])
+                    && !self.tree.ancestors(i).any(|a| self.tree.nodes[a].is_const)
+            })
+            .collect()
+    }
+
+    fn closure<'a>(&'a self, test: NodeId, ran: &'a Ran, never: &[bool], whole: Vec<bool>) -> Plan<'a> {
+        let mut plan = Plan::empty(&self.bundle.text, &self.tree, &self.graph, &ran.ran, never, whole);
+        plan.keep(test);
+        for (i, node) in self.tree.nodes.iter().enumerate() {
+            if ran.ran[i] && matches!(node.kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn | Kind::MacroCall) && !node.local {
+                plan.keep(i);
+            }
+        }
+        for &call in &ran.macro_calls {
+            plan.keep(call);
+        }
+        plan.keep_imports();
+        plan
+    }
+}
+
+/// The compiler at work on one plan.
+struct Work<'c> {
+    repairer: Repairer,
+    compiler: &'c Compiler,
+    rounds: usize,
+}
+
+impl Work<'_> {
+    /// Adds what rustc's errors ask for until there are none. With `pin`, what comes back stays.
+    /// Gives whether the text compiles.
+    fn repair(&mut self, plan: &mut Plan<'_>, pin: bool) -> Result<bool> {
+        let (text, pieces) = plan.render();
+        let checked = self.compiler.check(&text, &[])?;
+        self.repair_from(plan, pin, checked, pieces)
+    }
+
+    fn repair_from(&mut self, plan: &mut Plan<'_>, pin: bool, mut checked: Checked, mut pieces: Vec<Piece>) -> Result<bool> {
+        let mut effort = 0;
+        for _ in 0..MAX_ROUNDS {
+            if checked.ok {
+                return Ok(true);
+            }
+            self.rounds += 1;
+            let remedy = self.repairer.remedy(plan, &checked, &pieces, effort);
+            if std::env::var_os("GISTIFY_DEBUG").is_some() {
+                debug_round(plan, &checked, &remedy, effort);
+            }
+            let mut changed = false;
+            for &leaf in &remedy.cut {
+                if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
+                    plan.drop_leaf(leaf);
+                    changed = true;
+                }
+            }
+            for &id in &remedy.restore {
+                changed |= plan.restore(id, pin);
+            }
+            plan.keep_imports();
+            if changed {
+                effort = effort.saturating_sub(1);
+            } else {
+                effort += 1;
+                if effort > 6 {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let (text, p) = plan.render();
+            pieces = p;
+            checked = self.compiler.check(&text, &[])?;
+        }
+        Ok(checked.ok)
+    }
+
+    /// Cuts what rustc's lints call unused, until they are silent. Gives whether the result compiles.
+    fn polish(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
+        for _ in 0..MAX_POLISH {
+            let (text, pieces) = plan.render_private();
+            let checked = self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros"])?;
+            if !checked.ok {
+                if !self.repair(plan, true)? {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let idle = idle(plan, &checked, &pieces);
+            if idle.is_empty() {
+                break;
+            }
+            for id in idle {
+                plan.cut_again(id);
+            }
+        }
+        self.repair(plan, true)
+    }
+}
+
+/// Nodes that lints call unused.
+fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
+    let tree = plan.tree;
+    let mut out = Vec::new();
+    for d in &checked.diagnostics {
+        let Some(code) = &d.code else { continue };
+        for span in d.spans.iter().filter(|s| s.is_primary && s.expansion.is_none()) {
+            let (Some(from), Some(to)) = (back(pieces, span.byte_start as usize), back(pieces, span.byte_end as usize))
+            else {
+                continue;
+            };
+            let at = tree.at(from);
+            if code.code == "unused_imports" {
+                let top = tree.ancestors(at).find(|&a| tree.nodes[a].kind == Kind::Use);
+                let leaves = top.into_iter().flat_map(|t| tree.subtree(t)).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf);
+                out.extend(leaves.filter(|&i| {
+                    let r = &tree.nodes[i].range;
+                    r.start < to && from < r.end
+                }));
+            } else if tree.nodes[at].name_range.contains(&from) && tree.nodes[at].kind != Kind::Variant {
+                out.push(at);
+            }
+        }
+    }
+    out.retain(|&i| !plan.pinned[i] && !plan.whole[i] && plan.stands(i));
+    out
+}
+
+/// Shows a round of repairs to a developer (`GISTIFY_DEBUG=1`).
+fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &repair::Remedy, effort: usize) {
+    let name = |i: NodeId| {
+        let n = &plan.tree.nodes[i];
+        format!("{:?} {}{}{}", n.kind, n.name, n.type_name, n.trait_name)
+    };
+    eprintln!("--- effort {effort}: {} errors", checked.errors().count());
+    for e in checked.errors().take(12) {
+        let code = e.code.as_ref().map_or("", |c| c.code.as_str());
+        eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
+    }
+    eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
+    eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
+}
+
+/// A text with all of its `pub`s lowered, so that nothing counts as used by others.
+fn lowered(text: &str, mut edits: Vec<Edit>, publics: &[std::ops::Range<usize>]) -> (String, Vec<Piece>) {
+    edits.extend(publics.iter().map(|p| Edit::replace(p.clone(), "pub(crate)")));
+    apply(text, edits)
+}

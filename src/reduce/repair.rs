@@ -1,0 +1,547 @@
+//! From rustc's errors in a reduced text back to what was cut and is needed.
+//!
+//! Each error is attributed to nodes by its code, its place, and the names that it quotes. What can't be
+//! attributed falls back to wider and wider restores around the error's place, so a repair always ends.
+
+use super::graph::{back, outermost};
+use super::nodes::{Kind, NodeId};
+use super::plan::Plan;
+use crate::compile::{Checked, Diagnostic};
+use crate::source::edit::Piece;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What an error asks for.
+#[derive(Debug, Default)]
+pub(super) struct Remedy {
+    pub(super) restore: BTreeSet<NodeId>,
+    pub(super) cut: BTreeSet<NodeId>,
+}
+
+/// Attributes errors to nodes.
+pub(super) struct Repairer {
+    by_name: BTreeMap<String, Vec<NodeId>>,
+}
+
+/// One error, in terms of the bundle.
+struct Fault<'a> {
+    code: &'a str,
+    message: &'a str,
+    /// Places in the bundle: primary spans first.
+    places: Vec<usize>,
+    /// Names that the error quotes, in order.
+    words: Vec<String>,
+    /// All the text of the error and its notes.
+    full: String,
+}
+
+impl Repairer {
+    pub(super) fn new(plan: &Plan<'_>) -> Repairer {
+        let mut by_name: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+        for (i, n) in plan.tree.nodes.iter().enumerate() {
+            if !n.name.is_empty() {
+                by_name.entry(n.name.clone()).or_default().push(i);
+            }
+        }
+        Repairer { by_name }
+    }
+
+    /// What all errors together ask for. `effort` grows while nothing helps.
+    pub(super) fn remedy(&self, plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) -> Remedy {
+        let mut remedy = Remedy::default();
+        for error in checked.errors() {
+            let fault = fault(error, pieces);
+            let before = (remedy.restore.len(), remedy.cut.len());
+            self.attribute(plan, &fault, &mut remedy);
+            remedy.restore.retain(|&n| plan.cut[n] || !plan.stands(n));
+            let helped = (remedy.restore.len(), remedy.cut.len()) != before;
+            if !helped || effort > 0 {
+                fall_back(self, plan, &fault, effort, &mut remedy);
+                remedy.restore.retain(|&n| plan.cut[n] || !plan.stands(n));
+            }
+        }
+        remedy
+    }
+
+    fn named<'a>(&'a self, name: &str) -> impl Iterator<Item = NodeId> + 'a {
+        self.by_name.get(name).into_iter().flatten().copied()
+    }
+
+    fn attribute(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        match fault.code {
+            "E0432" => self.unresolved_import(plan, fault, remedy),
+            "E0433" if self.in_use(plan, fault).is_some() => self.unresolved_import(plan, fault, remedy),
+            "E0046" => members(plan, fault, remedy),
+            "E0407" | "E0437" | "E0438" => self.trait_member(plan, fault, remedy),
+            "E0004" | "E0005" => arms(plan, fault, remedy),
+            "E0599" | "E0576" | "E0220" | "E0026" | "E0609" => {
+                self.member_named(plan, fault, remedy);
+                self.implementations(plan, fault, remedy);
+            }
+            "E0317" => innermost_cuts(plan, fault, remedy),
+            _ if fault.message.starts_with("cannot find")
+                || matches!(
+                    fault.code,
+                    "E0425" | "E0412" | "E0405" | "E0433" | "E0531" | "E0532" | "E0574" | "E0422" | "E0423" | "E0404"
+                ) =>
+            {
+                self.unresolved_name(plan, fault, remedy);
+            }
+            _ => self.implementations(plan, fault, remedy),
+        }
+    }
+
+    /// The `use` that an error stands in.
+    fn in_use(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Option<NodeId> {
+        let at = plan.tree.at(*fault.places.first()?);
+        plan.tree.ancestors(at).find(|&a| plan.tree.nodes[a].kind == Kind::Use).map(|_| at)
+    }
+
+    /// An import of something that is gone: the import goes too, unless that was tried.
+    fn unresolved_import(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let Some(at) = self.in_use(plan, fault) else { return self.unresolved_name(plan, fault, remedy) };
+        let place = fault.places[0];
+        let leaves: Vec<NodeId> = if plan.tree.nodes[at].kind == Kind::UseLeaf {
+            vec![at]
+        } else {
+            // The error is in the path that several leaves share.
+            let all = plan.tree.subtree(at).filter(|&i| plan.tree.nodes[i].kind == Kind::UseLeaf && plan.stands(i));
+            all.filter(|&i| plan.tree.nodes[i].range.start >= place || plan.tree.nodes[i].range.contains(&place)).collect()
+        };
+        for leaf in leaves {
+            if plan.pinned[leaf] || plan.tree.nodes[leaf].local {
+                // It is needed: bring back what it names.
+                let node = &plan.tree.nodes[leaf];
+                let mut found = false;
+                for w in std::iter::once(&node.name).chain(&node.words).chain(&fault.words) {
+                    for n in self.named(w).filter(|&n| plan.cut[n] && plan.tree.nodes[n].kind.is_item()) {
+                        remedy.restore.insert(n);
+                        found = true;
+                    }
+                }
+                if !found {
+                    self.macro_calls(plan, leaf, &node.name, remedy);
+                }
+            } else {
+                remedy.cut.insert(leaf);
+            }
+        }
+    }
+
+    /// A name that nothing in scope has: a statement, an import, an item, or a macro that makes it.
+    fn unresolved_name(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let Some(name) = fault.words.first() else { return };
+        let tree = plan.tree;
+        let Some(&place) = fault.places.first() else { return };
+        let here = tree.at(place);
+        if let Some(function) = tree.function(here) {
+            let bound: Vec<NodeId> = tree
+                .subtree(function)
+                .filter(|&i| tree.nodes[i].kind == Kind::Stmt && plan.cut[i] && tree.nodes[i].words.contains(name))
+                .collect();
+            if !bound.is_empty() {
+                remedy.restore.extend(bound);
+                return;
+            }
+        }
+        let modules: BTreeSet<NodeId> = modules_around(plan, here).collect();
+        let mut found = false;
+        let candidates: Vec<NodeId> = self.named(name).filter(|&n| plan.cut[n] || !plan.stands(n)).collect();
+        // An import in scope.
+        for &n in &candidates {
+            if tree.nodes[n].kind == Kind::UseLeaf && modules.contains(&tree.module(n)) {
+                remedy.restore.insert(n);
+                remedy.restore.extend(self.targets_by_path(plan, n));
+                found = true;
+            }
+        }
+        // The item itself: the one whose module shares most with the place.
+        let items =
+            candidates.iter().copied().filter(|&n| tree.nodes[n].kind.is_item() && tree.nodes[n].kind != Kind::Variant);
+        let path = module_path(plan, here);
+        let shared = |n: NodeId| module_path(plan, n).iter().zip(&path).take_while(|(a, b)| a == b).count();
+        let quoted: BTreeSet<&String> = fault.words.iter().collect();
+        if let Some(best) = items.max_by_key(|&n| {
+            let module = tree.module(n);
+            (quoted.contains(&tree.nodes[module].name) && module != 0, modules.contains(&module), shared(n))
+        }) {
+            remedy.restore.insert(best);
+            found = true;
+        }
+        // Globs that may have brought it in.
+        for (i, n) in tree.nodes.iter().enumerate() {
+            if n.kind == Kind::UseLeaf && n.catch_all && plan.cut[i] && modules.contains(&tree.module(i)) {
+                remedy.restore.insert(i);
+            }
+        }
+        if !found {
+            self.macro_calls(plan, here, name, remedy);
+        }
+    }
+
+    /// Items that the path of a `use` leaf may mean, where the graph does not say.
+    fn targets_by_path(&self, plan: &Plan<'_>, leaf: NodeId) -> Vec<NodeId> {
+        if !plan.graph.uses[leaf].is_empty() {
+            return plan.graph.uses[leaf].clone();
+        }
+        let node = &plan.tree.nodes[leaf];
+        let all = node.words.iter().flat_map(|w| self.named(w));
+        all.filter(|&n| {
+            n != leaf && plan.cut[n] && matches!(plan.tree.nodes[n].kind, Kind::Module | Kind::MacroRules | Kind::UseLeaf)
+        })
+        .collect()
+    }
+
+    /// Macro calls that may make something of that name: those whose words have it, or whose macro's words do.
+    fn macro_calls(&self, plan: &Plan<'_>, near: NodeId, name: &str, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let cut_calls = || tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::MacroCall && plan.cut[*i]);
+        let direct: Vec<NodeId> = cut_calls().filter(|(_, n)| n.words.contains(name)).map(|(i, _)| i).collect();
+        let found = if direct.is_empty() {
+            let makers: BTreeSet<&str> = tree
+                .nodes
+                .iter()
+                .filter(|n| n.kind == Kind::MacroRules && n.words.contains(name))
+                .map(|n| n.name.as_str())
+                .collect();
+            cut_calls().filter(|(_, n)| makers.contains(n.macro_name.as_str())).map(|(i, _)| i).collect()
+        } else {
+            direct
+        };
+        let module = tree.module(near);
+        let (inside, outside): (Vec<NodeId>, Vec<NodeId>) = found.into_iter().partition(|&i| tree.module(i) == module);
+        remedy.restore.extend(if inside.is_empty() { outside } else { inside });
+    }
+
+    /// A method, function, constant or variant that a type or trait does not have any more.
+    fn member_named(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let Some(name) = fault.words.first() else { return };
+        let words: BTreeSet<&String> = fault.words.iter().collect();
+        let members: Vec<NodeId> = self
+            .named(name)
+            .filter(|&n| {
+                (plan.cut[n] || !plan.stands(n))
+                    && tree.nodes[n].kind.is_item()
+                    && !matches!(tree.nodes[n].kind, Kind::Fn | Kind::Module)
+            })
+            .collect();
+        let owner = |n: NodeId| tree.nodes[n].parent;
+        let exact: Vec<NodeId> = members
+            .iter()
+            .copied()
+            .filter(|&n| {
+                let o = &tree.nodes[owner(n)];
+                words.contains(&o.type_name) || words.contains(&o.name)
+            })
+            .collect();
+        if exact.is_empty() {
+            remedy.restore.extend(members.iter().copied());
+            if members.is_empty() {
+                self.macro_calls(plan, tree.at(fault.places.first().copied().unwrap_or(0)), name, remedy);
+            }
+        } else {
+            remedy.restore.extend(exact);
+        }
+        // A trait that is there but not in scope.
+        for w in &fault.words {
+            for n in self.named(w) {
+                if tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n] {
+                    let here = tree.at(fault.places.first().copied().unwrap_or(0));
+                    if modules_around(plan, here).any(|m| m == tree.module(n)) {
+                        remedy.restore.insert(n);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A member that an impl has and its trait has not any more.
+    fn trait_member(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let Some(name) = fault.words.first() else { return };
+        for n in self.named(name).filter(|&n| plan.cut[n]) {
+            let owner = &plan.tree.nodes[plan.tree.nodes[n].parent];
+            if owner.kind == Kind::Trait && (fault.words.contains(&owner.name)) {
+                remedy.restore.insert(n);
+            }
+        }
+    }
+
+    /// Trait impls and derives for the traits and types that an error names.
+    fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
+        for w in implied_traits(fault.code, &fault.full) {
+            words.insert(w);
+        }
+        let mut found = BTreeSet::new();
+        let mut blanket = BTreeSet::new();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            if !plan.cut[i] {
+                continue;
+            }
+            match n.kind {
+                Kind::TraitImpl if words.contains(n.trait_name.as_str()) => {
+                    if words.contains(n.type_name.as_str()) || n.type_name.is_empty() {
+                        found.insert(i);
+                    } else {
+                        blanket.insert(i);
+                    }
+                }
+                Kind::Derive if words.contains(n.name.as_str()) => {
+                    let owner = tree.nodes[n.parent].parent;
+                    if words.contains(tree.nodes[owner].name.as_str()) {
+                        found.insert(i);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if found.is_empty() {
+            // A generic impl covers the type under another name.
+            let generic = |&i: &NodeId| tree.nodes[i].type_name.len() <= 2 || is_parameter(plan, i);
+            found.extend(blanket.iter().copied().filter(generic));
+        }
+        if found.is_empty() {
+            found.extend(blanket);
+        }
+        if found.is_empty() {
+            self.implementing_macros(plan, &words, &mut found);
+        }
+        remedy.restore.extend(found);
+    }
+
+    /// Macro calls that may make an impl of one of the traits for one of the types.
+    fn implementing_macros(&self, plan: &Plan<'_>, words: &BTreeSet<&str>, found: &mut BTreeSet<NodeId>) {
+        let tree = plan.tree;
+        let local_traits: BTreeSet<&str> = words
+            .iter()
+            .copied()
+            .filter(|w| {
+                w.starts_with(|c: char| c.is_uppercase()) || self.named(w).any(|n| tree.nodes[n].kind == Kind::Trait)
+            })
+            .collect();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            if n.kind != Kind::MacroCall || !plan.cut[i] {
+                continue;
+            }
+            let definition = || self.named(&n.macro_name).filter(|&d| tree.nodes[d].kind == Kind::MacroRules);
+            let names_trait = |t: &&&str| n.words.contains(**t) || definition().any(|d| tree.nodes[d].words.contains(**t));
+            let traits: Vec<&&str> = local_traits.iter().filter(names_trait).collect();
+            let types = words.iter().filter(|w| n.words.contains(**w));
+            if !traits.is_empty() && types.clone().any(|w| !(traits.len() == 1 && traits[0] == &w)) {
+                found.insert(i);
+            }
+        }
+    }
+}
+
+/// Whether an impl is for one of its own type parameters.
+fn is_parameter(plan: &Plan<'_>, id: NodeId) -> bool {
+    let node = &plan.tree.nodes[id];
+    let text = &plan.text[node.range.clone()];
+    text.find(" for ").is_some_and(|at| text[..at].contains(&format!("<{}", node.type_name)))
+}
+
+/// Traits that an error code stands for without naming them.
+fn implied_traits(code: &str, full: &str) -> Vec<&'static str> {
+    match code {
+        "E0614" => vec!["Deref"],
+        "E0608" => vec!["Index", "IndexMut", "Deref"],
+        "E0600" => vec!["Not", "Neg"],
+        "E0382" | "E0505" | "E0507" | "E0508" | "E0509" | "E0204" | "E0184" => vec!["Copy", "Clone"],
+        "E0594" | "E0596" => vec!["DerefMut", "IndexMut"],
+        "E0158" => vec!["PartialEq", "Eq"],
+        "E0277" if full.contains("is not an iterator") => vec!["Iterator", "IntoIterator"],
+        "E0277" if full.contains("cannot be dereferenced") => vec!["Deref"],
+        "E0308" => vec!["Deref"],
+        _ => Vec::new(),
+    }
+}
+
+/// What stands between backticks, split into identifiers.
+fn words(text: &str, out: &mut Vec<String>) {
+    for (i, quoted) in text.split('`').enumerate() {
+        if i % 2 == 0 {
+            continue;
+        }
+        for w in quoted.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+            if !w.is_empty() && !out.iter().any(|o| o == w) {
+                out.push(w.to_owned());
+            }
+        }
+    }
+}
+
+fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
+    let mut spans: Vec<_> = error.spans.iter().collect();
+    spans.sort_by_key(|s| !s.is_primary);
+    let mut places: Vec<usize> = spans.iter().filter_map(|s| back(pieces, outermost(s)?)).collect();
+    let mut found = Vec::new();
+    words(&error.message, &mut found);
+    let mut full = error.message.clone();
+    for s in &spans {
+        if let Some(label) = &s.label {
+            words(label, &mut found);
+            full.push_str(label);
+        }
+    }
+    for child in &error.children {
+        words(&child.message, &mut found);
+        full.push('\n');
+        full.push_str(&child.message);
+        for s in &child.spans {
+            if let Some(label) = &s.label {
+                words(label, &mut found);
+            }
+            places.extend(outermost(s).and_then(|o| back(pieces, o)));
+        }
+    }
+    Fault { code: error.code.as_ref().map_or("", |c| c.code.as_str()), message: &error.message, places, words: found, full }
+}
+
+/// The modules that names at a node are looked up in: its own and, for `super::*`, those around it.
+fn modules_around<'p>(plan: &'p Plan<'_>, id: NodeId) -> impl Iterator<Item = NodeId> + 'p {
+    let tree = plan.tree;
+    let own = if tree.nodes[id].kind == Kind::Module { id } else { tree.module(id) };
+    std::iter::successors((own != 0).then_some(own), move |&m| {
+        let up = tree.module(m);
+        (up != 0).then_some(up)
+    })
+    .chain(std::iter::once(0))
+}
+
+fn module_path(plan: &Plan<'_>, id: NodeId) -> Vec<NodeId> {
+    let mut path: Vec<NodeId> = modules_around(plan, id).collect();
+    path.reverse();
+    path
+}
+
+/// Members that an impl lacks.
+fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    for &place in &fault.places {
+        let Some(owner) = tree.ancestors(tree.at(place)).find(|&a| tree.nodes[a].kind == Kind::TraitImpl) else { continue };
+        let children = &tree.children[owner];
+        let before = remedy.restore.len();
+        remedy
+            .restore
+            .extend(children.iter().copied().filter(|&c| plan.cut[c] && fault.words.contains(&tree.nodes[c].name)));
+        if remedy.restore.len() == before {
+            remedy
+                .restore
+                .extend(children.iter().copied().filter(|&c| plan.cut[c] && tree.nodes[c].kind == Kind::MacroCall));
+        }
+        return;
+    }
+}
+
+/// Arms that a `match` lacks.
+fn arms(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    for &place in &fault.places {
+        let cut_arms: Vec<NodeId> = (0..tree.nodes.len())
+            .filter(|&i| tree.nodes[i].kind == Kind::Arm && plan.cut[i] && tree.nodes[i].group.contains(&place))
+            .collect();
+        let Some(group) = cut_arms.iter().map(|&i| tree.nodes[i].group.clone()).min_by_key(std::ops::Range::len) else {
+            continue;
+        };
+        let own: Vec<NodeId> = cut_arms.into_iter().filter(|&i| tree.nodes[i].group == group).collect();
+        if let Some(&any) = own.iter().find(|&&i| tree.nodes[i].catch_all) {
+            remedy.restore.insert(any);
+            return;
+        }
+        let named: Vec<NodeId> = own
+            .iter()
+            .copied()
+            .filter(|&i| fault.words.iter().any(|w| tree.nodes[i].words.contains(w) && w.len() > 1))
+            .collect();
+        remedy.restore.extend(if named.is_empty() { own } else { named });
+        return;
+    }
+}
+
+/// The smallest cut pieces right around an error.
+fn innermost_cuts(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    for &place in &fault.places {
+        let here = tree.at(place);
+        for a in tree.ancestors(here) {
+            let cut: Vec<NodeId> =
+                tree.subtree(a).filter(|&i| plan.cut[i] && matches!(tree.nodes[i].kind, Kind::Else | Kind::Block)).collect();
+            if !cut.is_empty() {
+                remedy.restore.extend(cut);
+                return;
+            }
+            if !tree.nodes[a].kind.in_body() {
+                break;
+            }
+        }
+    }
+}
+
+/// Wider and wider restores around an error that nothing specific helps.
+fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: usize, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    let add = |remedy: &mut Remedy, ids: &mut dyn Iterator<Item = NodeId>| {
+        let before = remedy.restore.len();
+        remedy.restore.extend(ids.filter(|&i| plan.cut[i] && tree.nodes[i].kind != Kind::Decoration));
+        remedy.restore.len() > before
+    };
+    // Everything that was cut inside the functions at hand.
+    for &place in &fault.places {
+        if let Some(f) = tree.function(tree.at(place))
+            && add(remedy, &mut tree.subtree(f).filter(|&i| tree.nodes[i].kind.in_body()))
+            && effort == 0
+        {
+            return;
+        }
+    }
+    // Whatever has to do with a name that is quoted: its derives, its impls, the name itself.
+    let about: Vec<NodeId> = (0..tree.nodes.len())
+        .filter(|&i| {
+            let n = &tree.nodes[i];
+            match n.kind {
+                Kind::Derive => fault.words.contains(&tree.nodes[tree.nodes[n.parent].parent].name),
+                Kind::TraitImpl => fault.words.contains(&n.type_name),
+                _ => false,
+            }
+        })
+        .collect();
+    let named = fault
+        .words
+        .iter()
+        .flat_map(|w| repairer.named(w))
+        .filter(|&n| tree.nodes[n].kind.is_item() || tree.nodes[n].kind == Kind::UseLeaf);
+    if (add(remedy, &mut about.into_iter().chain(named)) && effort < 2) || effort == 0 {
+        return;
+    }
+    // All that stands in the impl, then in the module, then everywhere.
+    for &place in &fault.places {
+        let here = tree.at(place);
+        let around = tree
+            .ancestors(here)
+            .find(|&a| tree.nodes[a].parent == 0 || tree.nodes[tree.nodes[a].parent].kind == Kind::Module || effort > 2);
+        if add(remedy, &mut tree.subtree(around.unwrap_or(0))) && effort < 4 {
+            return;
+        }
+        let module = tree.module(here);
+        if effort > 2 && add(remedy, &mut tree.subtree(module)) && effort < 5 {
+            return;
+        }
+    }
+    if effort >= 5 {
+        add(remedy, &mut (1..tree.nodes.len()));
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn words_are_what_stands_between_backticks() {
+        let mut w = Vec::new();
+        words("the trait `From<a::Error>` is not implemented for `Foo<'_>`, see `a::Error`", &mut w);
+        assert_eq!(w, ["From", "a", "Error", "Foo", "_"]);
+    }
+}
