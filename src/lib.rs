@@ -17,6 +17,7 @@ pub mod bundle;
 pub mod compile;
 pub mod error;
 pub mod process;
+pub mod score;
 pub mod source;
 pub mod tests;
 pub mod trace;
