@@ -199,22 +199,23 @@ mod unit {
     fn top_level_lines_are_compared_with_those_of_the_same_module() {
         let c = "use a::{b, c}; mod m { use d::e; t! { x } }";
         assert_eq!(score(c, "use a::c; pub mod m { use d::e; t! { x } }").rate, 1.0);
-        assert_eq!(foreign(c, "use d::e; mod m { use a::b; t! { y } }"), [
-            "top level: use d::e",
-            "top level of m: use a::b",
-            "top level of m: y"
-        ]);
+        assert_eq!(
+            foreign(c, "use d::e; mod m { use a::b; t! { y } }"),
+            ["top level: use d::e", "top level of m: use a::b", "top level of m: y"]
+        );
     }
 
     #[test]
     fn a_wrapper_stands_for_the_root_of_its_crate() {
         let lib = CrateText::new("slab", "pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }");
-        let test = CrateText::new("slab-test", "use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { slab::Slab::new(); common::h() }");
+        let test = CrateText::new(
+            "slab-test",
+            "use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { slab::Slab::new(); common::h() }",
+        );
         let index = Index::new(&[lib, test]).unwrap();
         let gist = "extern crate self as slab; pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }
             #[cfg(test)] mod it { use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { crate::Slab::new(); crate::it::common::h() } }";
-        let options =
-            Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "slab_test".into() }] };
+        let options = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "slab_test".into() }] };
         let all = index.score(gist, &options).unwrap();
         assert_eq!((all.rate, all.foreign), (1.0, vec![]));
         let unknown = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "other".into() }] };

@@ -382,10 +382,7 @@ fn render(line: &[Token], names: &Names) -> String {
         let Some(token) = line.get(i) else { break };
         i += 1;
         if matches!(token, Token::Punct(',' | ';', _)) {
-            let idle = matches!(
-                line.get(i),
-                None | Some(Token::Close(_) | Token::Open('{', _) | Token::Punct('>', _))
-            );
+            let idle = matches!(line.get(i), None | Some(Token::Close(_) | Token::Open('{', _) | Token::Punct('>', _)));
             if before.is_none() || idle {
                 continue;
             }
@@ -433,7 +430,9 @@ mod unit {
     #[test]
     fn a_statement_an_arm_a_field_and_a_variant_is_a_line_each() {
         assert_eq!(
-            laid("fn f<A, B>(a: A) -> u8 where A: X, B: Y, { let x: M<A, B> = g::<A, B>(1, 2,); match x { A => 1, B { c, .. } => { 2 } } }"),
+            laid(
+                "fn f<A, B>(a: A) -> u8 where A: X, B: Y, { let x: M<A, B> = g::<A, B>(1, 2,); match x { A => 1, B { c, .. } => { 2 } } }"
+            ),
             [
                 "fn f<A, B>(a: A) -> u8 where A: X, B: Y {",
                 "let x: M<A, B>= g::<A, B>(1, 2)",
@@ -452,7 +451,9 @@ mod unit {
 
     #[test]
     fn a_cut_arm_else_or_body_leaves_the_other_lines_alone() {
-        let whole = laid("fn f() { if a { b() } else { c() } let d = match e { F => { g(); h() } I => j }.k(l, |m| { n; o }, p)?; }");
+        let whole = laid(
+            "fn f() { if a { b() } else { c() } let d = match e { F => { g(); h() } I => j }.k(l, |m| { n; o }, p)?; }",
+        );
         for cut in [
             "fn f() { if a { } let d = match e { F => { g(); h() } I => j }.k(l, |m| { n; o }, p)?; }",
             "fn f() { if a { b() } }",
@@ -468,7 +469,9 @@ mod unit {
     #[test]
     fn attributes_are_lines_and_conditions_are_gone() {
         assert_eq!(
-            laid("/// doc\n#[cfg(x)] #[derive(A, b::C,)] #[cfg_attr(y, derive(D), inline(never), doc = \"\")] #[allow(e, f)] struct S { #[cfg(z)] #[g] a: u8 }"),
+            laid(
+                "/// doc\n#[cfg(x)] #[derive(A, b::C,)] #[cfg_attr(y, derive(D), inline(never), doc = \"\")] #[allow(e, f)] struct S { #[cfg(z)] #[g] a: u8 }"
+            ),
             [
                 "#[derive(A)]",
                 "#[derive(b::C)]",
