@@ -1,8 +1,8 @@
 //! The normaliser: what differs between two faithful runs is made equal, by the same rules on both sides.
 //!
-//! First what depends on the run is replaced, in this order: panic and backtrace locations (by a callback), test
-//! names, type names, paths. Then the fixed [`RULES`] are applied, in their order. Applying it twice changes nothing
-//! more, as long as no replacement that is passed in holds what another one replaces.
+//! First, once each: colours go, panic and backtrace locations are mapped (by a callback), then names of tests and of
+//! types. Then paths and the fixed [`RULES`], in their order, until nothing changes (one can lay bare another). So
+//! applying it twice changes nothing more, as long as no name that is passed in stands for one that is replaced.
 
 use regex::{Captures, Regex};
 use std::sync::LazyLock;
@@ -100,6 +100,9 @@ pub struct Normaliser<'a> {
     pub paths: Vec<(String, String)>,
 }
 
+/// Replacements that make new work for each other are stopped after that many rounds.
+const MOST_ROUNDS: usize = 8;
+
 impl Normaliser<'_> {
     /// The normalised text.
     ///
@@ -131,12 +134,24 @@ impl Normaliser<'_> {
             .map(|(from, to)| (from.trim_end_matches('/').to_owned(), to.clone()))
             .filter(|(from, _)| !from.is_empty())
             .collect();
-        text = replace_all(&text, &paths, is_whole_directory);
-        for (regex, replacement) in COMPILED.iter() {
-            text = regex.replace_all(&text, *replacement).into_owned();
+        // One replacement can lay bare another: `0x7ffd1c2b3a40/tmp`.
+        for _ in 0..MOST_ROUNDS {
+            let next = round(&text, &paths);
+            if next == text {
+                break;
+            }
+            text = next;
         }
         text
     }
+}
+
+fn round(text: &str, paths: &[(String, String)]) -> String {
+    let mut text = replace_all(text, paths, is_whole_directory);
+    for (regex, replacement) in COMPILED.iter() {
+        text = regex.replace_all(&text, *replacement).into_owned();
+    }
+    text
 }
 
 /// Colours first: they may stand in the middle of a name or a path.
