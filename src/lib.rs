@@ -10,6 +10,8 @@
 //! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
 //! | [`tests`] | which tests there are, and where |
 //! | [`trace`] | what ran, from LLVM coverage |
+//! | [`verify`] | whether a gist does what the project does |
+//! | [`score`] | how grounded and how small it is |
 //!
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 
@@ -18,7 +20,9 @@ pub mod compile;
 pub mod error;
 pub mod process;
 pub mod reduce;
+pub mod score;
 pub mod source;
 pub mod tests;
 pub mod trace;
+pub mod verify;
 pub mod workspace;

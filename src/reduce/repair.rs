@@ -326,9 +326,9 @@ impl Repairer {
             }
             let definition = || self.named(&n.macro_name).filter(|&d| tree.nodes[d].kind == Kind::MacroRules);
             let names_trait = |t: &&&str| n.words.contains(**t) || definition().any(|d| tree.nodes[d].words.contains(**t));
-            let traits: Vec<&&str> = local_traits.iter().filter(names_trait).collect();
-            let types = words.iter().filter(|w| n.words.contains(**w));
-            if !traits.is_empty() && types.clone().any(|w| !(traits.len() == 1 && traits[0] == &w)) {
+            let traits: Vec<&str> = local_traits.iter().filter(names_trait).copied().collect();
+            let mut types = words.iter().copied().filter(|w| n.words.contains(*w));
+            if !traits.is_empty() && types.any(|w| traits.len() > 1 || traits[0] != w) {
                 found.insert(i);
             }
         }

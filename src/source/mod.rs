@@ -7,4 +7,5 @@ pub mod cfg;
 pub mod edit;
 pub mod map;
 pub mod mapped;
+pub mod parse;
 pub mod tokens;

@@ -1,0 +1,299 @@
+//! The line existence rate: which share of a gist's lines are lines of the project, in the same place.
+//!
+//! A line of the gist exists when the project's block of the same identity has an equal line. It is membership in
+//! the set of that block's lines: order and how often a line stands there are not looked at, so that cutting,
+//! which is what a gist is made by, never costs anything. A block without a counterpart scores 0 on all its lines.
+//! Several blocks of one identity (under different `cfg`s) count as one.
+
+use super::ParseError;
+use super::blocks::{Mount, WRAPPER_LINE, blocks};
+use super::layout::Names;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// One crate of the project, as one text in which each `mod x;` is inlined; its `cfg`s need not be resolved.
+#[derive(Clone, Debug)]
+pub struct CrateText {
+    /// The names by which the crate is written in paths (`my_lib`, not `my-lib`), its own first.
+    pub names: Vec<String>,
+    /// The whole text.
+    pub text: String,
+}
+
+impl CrateText {
+    /// A crate with a single name.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> CrateText {
+        CrateText { names: vec![name.into().replace('-', "_")], text: text.into() }
+    }
+}
+
+/// A module at the gist's root that holds another crate (an integration test's file, a workspace member).
+#[derive(Clone, Debug)]
+pub struct Wrapper {
+    /// The module's name.
+    pub module: String,
+    /// A name of the crate that it holds.
+    pub krate: String,
+}
+
+/// How a gist is put together.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// A name of the crate that stands at the gist's root; the first of the index when `None`.
+    pub root: Option<String>,
+    /// Modules that hold other crates.
+    pub wrappers: Vec<Wrapper>,
+}
+
+/// A line that the project does not have in that place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignLine {
+    /// The line, as it was compared.
+    pub line_text: String,
+    /// The block it stands in: `fn a::<T as Tr>::f`, `top level of a`.
+    pub block: String,
+}
+
+/// The line existence rate of a gist.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Existence {
+    /// `existing / lines`, from 0 to 1; 0 for a gist without lines.
+    pub rate: f64,
+    /// Lines of the gist, as laid out for comparing.
+    pub lines: usize,
+    /// Those that the project has.
+    pub existing: usize,
+    /// The others, in the order of the gist.
+    pub foreign: Vec<ForeignLine>,
+}
+
+/// The project's blocks, made once and used for all its gists.
+#[derive(Debug, Default)]
+pub struct Index {
+    krates: FxHashMap<String, usize>,
+    blocks: FxHashMap<(usize, String), FxHashSet<String>>,
+    stubs: FxHashSet<(usize, String)>,
+}
+
+impl Index {
+    /// Reads the project's crates.
+    ///
+    /// # Errors
+    /// A crate's text that is not Rust.
+    pub fn new(crates: &[CrateText]) -> Result<Index, ParseError> {
+        let mut index = Index::default();
+        for (number, krate) in crates.iter().enumerate() {
+            for name in &krate.names {
+                index.krates.entry(name.clone()).or_insert(number);
+            }
+        }
+        let names: Names = index.krates.keys().cloned().collect();
+        for (number, krate) in crates.iter().enumerate() {
+            let what = krate.names.first().map_or("a crate", String::as_str);
+            let root = ((number, "mod".to_owned()), [WRAPPER_LINE.to_owned()].into_iter().collect());
+            index.blocks.extend([root]);
+            for block in blocks(super::parse(what, &krate.text)?, Some(number), &[], &names) {
+                if block.stub {
+                    index.stubs.insert((number, block.key.clone()));
+                }
+                index.blocks.entry((number, block.key)).or_default().extend(block.lines);
+            }
+        }
+        Ok(index)
+    }
+
+    /// The line existence rate of `gist`.
+    ///
+    /// ```
+    /// use cargo_gistify::score::existence::{CrateText, Index, Options};
+    /// let index = Index::new(&[CrateText::new("demo", "pub fn one() -> u8 { log(); 1 } fn log() {}")])?;
+    /// let score = index.score("pub fn one() -> u8 { 1 } fn two() {}", &Options::default())?;
+    /// assert_eq!((score.existing, score.lines), (2, 3));
+    /// assert_eq!(score.foreign[0].block, "fn two");
+    /// # Ok::<(), cargo_gistify::score::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A gist that is not Rust.
+    pub fn score(&self, gist: &str, options: &Options) -> Result<Existence, ParseError> {
+        let (mut lines, mut foreign) = (0, Vec::new());
+        for block in self.gist_blocks(gist, options)? {
+            let known = block.krate.and_then(|k| self.blocks.get(&(k, block.key.clone())));
+            lines += block.lines.len();
+            for line in block.lines {
+                if !known.is_some_and(|k| k.contains(&line)) && !self.is_alias_of_self(&line) {
+                    foreign.push(ForeignLine { line_text: line, block: block.key.clone() });
+                }
+            }
+        }
+        let existing = lines - foreign.len();
+        let rate = if lines == 0 { 0.0 } else { existing as f64 / lines as f64 };
+        Ok(Existence { rate, lines, existing, foreign })
+    }
+
+    /// Functions of `gist` whose body does nothing but panic where the project's body does something.
+    pub(super) fn stubs(&self, gist: &str, options: &Options) -> Result<usize, ParseError> {
+        let blocks = self.gist_blocks(gist, options)?;
+        let own = |b: &super::blocks::Block| b.krate.is_some_and(|k| self.stubs.contains(&(k, b.key.clone())));
+        Ok(blocks.iter().filter(|b| b.stub && !own(b)).count())
+    }
+
+    fn gist_blocks(&self, gist: &str, options: &Options) -> Result<Vec<super::blocks::Block>, ParseError> {
+        let file = super::parse("the gist", gist)?;
+        let mut names: Names = self.krates.keys().cloned().collect();
+        names.extend(options.wrappers.iter().map(|w| w.module.clone()));
+        let mounts: Vec<Mount<'_>> = options
+            .wrappers
+            .iter()
+            .map(|w| Mount { module: &w.module, krate: self.krates.get(&w.krate).copied() })
+            .collect();
+        let root = match &options.root {
+            Some(name) => self.krates.get(name).copied(),
+            None => Some(0),
+        };
+        Ok(blocks(file, root, &mounts, &names))
+    }
+
+    /// `extern crate self as x;`, where `x` is a crate of the project: it makes the paths of an integration test hold.
+    fn is_alias_of_self(&self, line: &str) -> bool {
+        line.strip_prefix("extern crate self as ").is_some_and(|name| self.krates.contains_key(name))
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::score::cuts::{cuts, inlined};
+    use crate::source::edit::apply;
+    use proptest::prelude::*;
+
+    const C: &str = include_str!("existence.rs");
+
+    fn score(c: &str, g: &str) -> Existence {
+        Index::new(&[CrateText::new("my-lib", c)]).unwrap().score(g, &Options::default()).unwrap()
+    }
+
+    fn foreign(c: &str, g: &str) -> Vec<String> {
+        score(c, g).foreign.into_iter().map(|f| format!("{}: {}", f.block, f.line_text)).collect()
+    }
+
+    #[test]
+    fn a_line_exists_only_in_the_block_of_its_identity() {
+        let c = "fn a() { one(); } fn b() { two(); } impl T for A { fn f(&self) { three(); } } impl A { fn f(&self) { four(); } }";
+        assert_eq!(foreign(c, "fn a() { two(); }"), ["fn a: two()"]);
+        assert_eq!(foreign(c, "impl A { fn f(&self) { three(); } }"), ["fn A::f: three()"]);
+        assert_eq!(foreign(c, "mod m { fn a() { one(); } }"), ["mod m: mod m {", "fn m::a: fn a() {", "fn m::a: one()"]);
+    }
+
+    #[test]
+    fn a_reordered_or_repeated_line_exists() {
+        assert_eq!(score("fn a() { x(); y(); }", "fn a() { y(); y(); x(); }").rate, 1.0);
+    }
+
+    #[test]
+    fn a_stub_is_a_foreign_line() {
+        assert_eq!(foreign("fn a() -> u8 { 1 }", "fn a() -> u8 { unimplemented!() }"), ["fn a: unimplemented!()"]);
+    }
+
+    #[test]
+    fn top_level_lines_are_compared_with_those_of_the_same_module() {
+        let c = "use a::{b, c}; mod m { use d::e; t! { x } }";
+        assert_eq!(score(c, "use a::c; pub mod m { use d::e; t! { x } }").rate, 1.0);
+        assert_eq!(
+            foreign(c, "use d::e; mod m { use a::b; t! { y } }"),
+            ["top level: use d::e", "top level of m: use a::b", "top level of m: y"]
+        );
+    }
+
+    #[test]
+    fn a_wrapper_stands_for_the_root_of_its_crate() {
+        let lib = CrateText::new("slab", "pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }");
+        let test = CrateText::new(
+            "slab-test",
+            "use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { slab::Slab::new(); common::h() }",
+        );
+        let index = Index::new(&[lib, test]).unwrap();
+        let gist = "extern crate self as slab; pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }
+            #[cfg(test)] mod it { use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { crate::Slab::new(); crate::it::common::h() } }";
+        let options = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "slab_test".into() }] };
+        let all = index.score(gist, &options).unwrap();
+        assert_eq!((all.rate, all.foreign), (1.0, vec![]));
+        let unknown = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "other".into() }] };
+        assert!(index.score(gist, &unknown).unwrap().rate < 0.7);
+        assert_eq!(foreign("fn a() {}", "extern crate self as fake;"), ["top level: extern crate self as fake"]);
+    }
+
+    #[test]
+    fn an_empty_gist_is_not_grounded() {
+        assert_eq!(score("fn a() {}", "// nothing").rate, 0.0);
+    }
+
+    #[test]
+    fn a_gist_that_is_not_rust_is_an_error() {
+        let index = Index::new(&[CrateText::new("a", "fn a() {}")]).unwrap();
+        let e = index.score("fn a() {\n  let", &Options::default()).unwrap_err();
+        assert!(e.to_string().starts_with("the gist can't be parsed: "), "{e}");
+    }
+
+    /// Cuts what `keep` does not name; every line that is left must exist.
+    fn all_exists_after_cuts(index: &Index, text: &str, mut cut: impl FnMut() -> bool) -> Result<(), String> {
+        let edits = cuts(text).into_iter().filter(|_| cut()).collect();
+        let (gist, _) = apply(text, edits);
+        if syn::parse_file(&gist).is_err() {
+            return Err(format!("the cuts of the test itself are wrong:\n{gist}"));
+        }
+        let score = index.score(&gist, &Options::default()).map_err(|e| e.to_string())?;
+        if score.foreign.is_empty() { Ok(()) } else { Err(format!("{:#?}\n{gist}", score.foreign)) }
+    }
+
+    fn xorshift(seed: u64) -> impl FnMut() -> u64 {
+        let mut x = seed | 1;
+        move || {
+            x ^= x << 13;
+            x ^= x >> 7;
+            x ^= x << 17;
+            x
+        }
+    }
+
+    #[test]
+    fn a_text_exists_in_itself() {
+        for text in [C, include_str!("layout.rs"), include_str!("blocks.rs"), include_str!("cuts.rs")] {
+            assert_eq!(score(text, text).foreign, []);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn what_is_left_after_any_cuts_exists(seed: u64, one_in in 1u64..40) {
+            for text in [C, include_str!("layout.rs"), include_str!("../process/mod.rs")] {
+                let index = Index::new(&[CrateText::new("c", text)]).unwrap();
+                let mut next = xorshift(seed);
+                let end = all_exists_after_cuts(&index, text, || next().is_multiple_of(one_in));
+                prop_assert!(end.is_ok(), "{}", end.unwrap_err());
+            }
+        }
+    }
+
+    #[test]
+    #[ignore = "reads the crates whose root files GISTIFY_ROOTS names, separated by colons"]
+    fn what_is_left_of_real_crates_after_any_cuts_exists() {
+        for root in std::env::var("GISTIFY_ROOTS").unwrap().split(':') {
+            let text = inlined(camino::Utf8Path::new(root));
+            let start = std::time::Instant::now();
+            let index = Index::new(&[CrateText::new("c", text.as_str())]).unwrap();
+            let made = start.elapsed();
+            let whole = index.score(&text, &Options::default()).unwrap();
+            let lines = text.lines().count();
+            println!("{root}: {lines} lines, {} laid out, index {made:?}, both {:?}", whole.lines, start.elapsed());
+            assert_eq!(whole.foreign, []);
+            for seed in 1..20u64 {
+                let mut next = xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+                if let Err(e) = all_exists_after_cuts(&index, &text, || next().is_multiple_of(1 + 3 * seed)) {
+                    panic!("{root}: seed {seed}: {}", &e[..e.len().min(3000)]);
+                }
+            }
+        }
+    }
+}

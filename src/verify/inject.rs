@@ -1,0 +1,441 @@
+//! Injection: the original test is put back into a gist, so that nothing is won by changing the test.
+//!
+//! The gist is edited by byte range and stays as it is elsewhere. A test that is not where it was, or is no test any
+//! more, is a fault that is found before anything is compiled.
+
+use crate::source::cfg::Predicate;
+use crate::source::edit::{Edit, Piece, apply};
+use crate::source::parse::{ParseError, parse, skipped};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use std::ops::Range;
+use syn::spanned::Spanned;
+
+/// What makes the test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TestKind {
+    /// A function with an attribute.
+    Function,
+    /// A macro call at module level.
+    MacroCall,
+}
+
+/// A test of the project.
+#[derive(Clone, Debug)]
+pub struct OriginalTest {
+    /// The module it stands in, as the gist has it, a wrapper module included: `["slab_test", "inner"]`.
+    pub path: Vec<String>,
+    /// The function's name, or that of the test which a macro call makes (its last segment is looked for).
+    pub name: String,
+    /// The source text of the function with its attributes, or of the macro call; `cfg`s are resolved already.
+    pub tokens: String,
+    /// What the text is.
+    pub kind: TestKind,
+    /// Items that the test leans on.
+    pub helpers: Vec<Helper>,
+}
+
+/// An item of the project that is put back where the gist has one of the same identity.
+#[derive(Clone, Debug)]
+pub struct Helper {
+    /// The module it stands in, as the gist has it.
+    pub path: Vec<String>,
+    /// What it is known by.
+    pub identity: Identity,
+    /// Its source text, attributes included.
+    pub text: String,
+}
+
+/// What an item is known by in its module.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Identity {
+    /// A function.
+    Fn(String),
+    /// A struct, an enum, a union, a type alias.
+    Type(String),
+    /// A constant or a static.
+    Value(String),
+    /// A trait.
+    Trait(String),
+    /// A `macro_rules!`.
+    Macro(String),
+    /// An implementation.
+    Impl {
+        /// The type, its tokens set apart by blanks.
+        self_ty: String,
+        /// The trait, likewise.
+        trait_: Option<String>,
+    },
+}
+
+impl Identity {
+    /// The identity of an item; `None` for modules, `use`, macro calls, and what is called `_`.
+    #[must_use]
+    pub fn of(item: &syn::Item) -> Option<Identity> {
+        let name = |ident: &syn::Ident| ident.to_string();
+        let identity = match item {
+            syn::Item::Fn(i) => Identity::Fn(name(&i.sig.ident)),
+            syn::Item::Struct(i) => Identity::Type(name(&i.ident)),
+            syn::Item::Enum(i) => Identity::Type(name(&i.ident)),
+            syn::Item::Union(i) => Identity::Type(name(&i.ident)),
+            syn::Item::Type(i) => Identity::Type(name(&i.ident)),
+            syn::Item::Const(i) if i.ident != "_" => Identity::Value(name(&i.ident)),
+            syn::Item::Static(i) => Identity::Value(name(&i.ident)),
+            syn::Item::Trait(i) => Identity::Trait(name(&i.ident)),
+            syn::Item::TraitAlias(i) => Identity::Trait(name(&i.ident)),
+            syn::Item::Macro(i) => Identity::Macro(name(i.ident.as_ref()?)),
+            syn::Item::Impl(i) => Identity::Impl {
+                self_ty: i.self_ty.to_token_stream().to_string(),
+                trait_: i.trait_.as_ref().map(|(path, _)| path.to_token_stream().to_string()),
+            },
+            _ => return None,
+        };
+        Some(identity)
+    }
+
+    /// The identity of an item's text.
+    #[must_use]
+    pub fn of_text(text: &str) -> Option<Identity> {
+        Identity::of(&syn::parse_str(text).ok()?)
+    }
+}
+
+/// A gist with the original test in it.
+#[derive(Clone, Debug)]
+pub struct Injected {
+    /// The new text.
+    pub text: String,
+    /// Where each stretch of it comes from in the gist ([`crate::source::map::SourceMap::edited`] takes it).
+    pub pieces: Vec<Piece>,
+    /// Identities of the helpers that were replaced.
+    pub helpers: Vec<Identity>,
+}
+
+/// Why the original test can't be put back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InjectFault {
+    /// Fault class `missing-test`.
+    #[error("the gist has no test `{test}`: {reason}")]
+    MissingTest {
+        /// The test's path in the gist.
+        test: String,
+        /// What is there instead.
+        reason: String,
+    },
+    /// Fault class `does-not-compile`.
+    #[error(transparent)]
+    NotRust(#[from] ParseError),
+}
+
+/// Puts the original test and its helpers into `gist`.
+///
+/// ```
+/// use cargo_gistify::verify::inject::{OriginalTest, TestKind, inject};
+/// let test = OriginalTest {
+///     path: vec!["tests".into()],
+///     name: "one".into(),
+///     tokens: "#[test]\nfn one() { assert_eq!(super::f(), 1) }".into(),
+///     kind: TestKind::Function,
+///     helpers: vec![],
+/// };
+/// let gist = "fn f() -> u8 { 1 }\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
+/// let injected = inject(gist, &test)?;
+/// assert_eq!(injected.text, gist.replace("#[test]\n    fn one() {}", &test.tokens));
+/// # Ok::<(), cargo_gistify::verify::inject::InjectFault>(())
+/// ```
+///
+/// # Errors
+/// The test is not there, or the gist is not Rust.
+pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> {
+    let file = parse("the gist", gist)?;
+    let base = skipped(gist, &file);
+    let found = find(&file, test)?;
+    let mut edits = Vec::new();
+    let mut tokens = test.tokens.trim().to_owned();
+    if test.kind == TestKind::MacroCall && !tokens.ends_with([';', '}']) {
+        tokens.push(';');
+    }
+    for (i, item) in found.iter().enumerate() {
+        // Of several (under different `cfg`s) one is the test: no other may run in its place.
+        let with = if i == 0 { tokens.clone() } else { String::new() };
+        edits.push(Edit::replace(range(item, base), with));
+    }
+    let mut helpers = Vec::new();
+    for helper in &test.helpers {
+        let same = |item: &&syn::Item| Identity::of(item).as_ref() == Some(&helper.identity);
+        for item in modules(&file, &helper.path).into_iter().flatten().filter(|i| visible(i)).filter(same) {
+            if found.iter().any(|f| std::ptr::eq(*f, item)) {
+                continue;
+            }
+            edits.push(Edit::replace(range(item, base), helper.text.trim()));
+            helpers.push(helper.identity.clone());
+            break;
+        }
+    }
+    let (text, pieces) = apply(gist, edits);
+    Ok(Injected { text, pieces, helpers })
+}
+
+/// The byte range of the test in `gist`, attributes included: what test F1 compares.
+///
+/// # Errors
+/// The test is not there, or the gist is not Rust.
+pub fn locate(gist: &str, test: &OriginalTest) -> Result<Range<usize>, InjectFault> {
+    let file = parse("the gist", gist)?;
+    let base = skipped(gist, &file);
+    let found = find(&file, test)?;
+    Ok(found.first().map_or(0..0, |item| range(item, base)))
+}
+
+fn range(item: &syn::Item, base: usize) -> Range<usize> {
+    let range = item.span().byte_range();
+    base + range.start..base + range.end
+}
+
+/// The items that are the test; at least one.
+fn find<'a>(file: &'a syn::File, test: &OriginalTest) -> Result<Vec<&'a syn::Item>, InjectFault> {
+    let name = test.name.rsplit("::").next().unwrap_or_default();
+    let missing = |reason: String| {
+        let test = test.path.iter().map(String::as_str).chain([test.name.as_str()]).collect::<Vec<_>>().join("::");
+        InjectFault::MissingTest { test, reason }
+    };
+    let modules = modules(file, &test.path);
+    if modules.is_empty() {
+        return Err(missing(format!("there is no module `{}`", test.path.join("::"))));
+    }
+    let items = modules.into_iter().flatten().filter(|i| visible(i));
+    let found: Vec<&syn::Item> = match test.kind {
+        TestKind::Function => items.filter(|i| matches!(i, syn::Item::Fn(f) if f.sig.ident == name)).collect(),
+        TestKind::MacroCall => macro_call(items, &test.tokens, name),
+    };
+    if found.is_empty() {
+        let elsewhere = all_functions(&file.items).contains(&name.to_owned());
+        let moved = if elsewhere { "it was moved to another module" } else { "nothing of that name is in its module" };
+        return Err(missing(moved.to_owned()));
+    }
+    if test.kind == TestKind::Function {
+        let original = syn::parse_str::<syn::ItemFn>(&test.tokens).map(|f| f.attrs).unwrap_or_default();
+        if original.iter().any(makes_a_test) && !found.iter().any(|i| attributes(i).iter().any(makes_a_test)) {
+            return Err(missing("the function of that name is no test".to_owned()));
+        }
+    }
+    Ok(found)
+}
+
+/// The call whose tokens are the original's; else, of those that name the test, one of the same macro if there is any.
+fn macro_call<'a>(items: impl Iterator<Item = &'a syn::Item>, original: &str, name: &str) -> Vec<&'a syn::Item> {
+    let parsed = syn::parse_str::<syn::ItemMacro>(original)
+        .or_else(|_| syn::parse_str::<syn::ItemMacro>(&format!("{original};")))
+        .ok();
+    let text = |mac: &syn::Macro| mac.to_token_stream().to_string();
+    let wanted = parsed.as_ref().map(|m| text(&m.mac));
+    let macro_name = |mac: &syn::Macro| mac.path.segments.last().map(|s| s.ident.to_string());
+    let same_macro = parsed.as_ref().and_then(|m| macro_name(&m.mac));
+    let rank = |mac: &syn::Macro| {
+        if Some(text(mac)) == wanted {
+            Some(0)
+        } else if names(mac.tokens.clone(), name) {
+            Some(if macro_name(mac) == same_macro { 1 } else { 2 })
+        } else {
+            None
+        }
+    };
+    items
+        .filter_map(|item| match item {
+            syn::Item::Macro(m) if m.ident.is_none() => rank(&m.mac).map(|rank| (rank, item)),
+            _ => None,
+        })
+        .min_by_key(|(rank, _)| *rank)
+        .map(|(_, item)| item)
+        .into_iter()
+        .collect()
+}
+
+/// Whether an identifier called `name` is among the tokens.
+fn names(tokens: TokenStream, name: &str) -> bool {
+    tokens.into_iter().any(|tree| match tree {
+        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Group(group) => names(group.stream(), name),
+        _ => false,
+    })
+}
+
+/// The contents of all modules of that path; the file itself for the empty path.
+fn modules<'a>(file: &'a syn::File, path: &[String]) -> Vec<&'a [syn::Item]> {
+    let mut level: Vec<&[syn::Item]> = vec![&file.items];
+    for name in path {
+        level = level
+            .into_iter()
+            .flatten()
+            .filter(|i| visible(i))
+            .filter_map(|item| match item {
+                syn::Item::Mod(m) if m.ident == name => m.content.as_ref().map(|c| c.1.as_slice()),
+                _ => None,
+            })
+            .collect();
+    }
+    level
+}
+
+fn all_functions(items: &[syn::Item]) -> Vec<String> {
+    items
+        .iter()
+        .flat_map(|item| match item {
+            syn::Item::Fn(f) => vec![f.sig.ident.to_string()],
+            syn::Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => all_functions(items),
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(i) => &i.attrs,
+        syn::Item::Enum(i) => &i.attrs,
+        syn::Item::Fn(i) => &i.attrs,
+        syn::Item::Impl(i) => &i.attrs,
+        syn::Item::Macro(i) => &i.attrs,
+        syn::Item::Mod(i) => &i.attrs,
+        syn::Item::Static(i) => &i.attrs,
+        syn::Item::Struct(i) => &i.attrs,
+        syn::Item::Trait(i) => &i.attrs,
+        syn::Item::TraitAlias(i) => &i.attrs,
+        syn::Item::Type(i) => &i.attrs,
+        syn::Item::Union(i) => &i.attrs,
+        _ => &[],
+    }
+}
+
+/// `#[test]`, `#[tokio::test]`, `#[rstest]`, `#[test_case(…)]`, `#[quickcheck]`, `#[bench]`.
+fn makes_a_test(attribute: &syn::Attribute) -> bool {
+    let name = attribute.path().segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    name.contains("test") || matches!(name.as_str(), "quickcheck" | "bench")
+}
+
+/// Whether an item can be there in a test build: no `cfg` on it is always false.
+fn visible(item: &syn::Item) -> bool {
+    !attributes(item).iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) if list.path.is_ident("cfg") => {
+            Predicate::parse(list.tokens.clone()).is_some_and(|p| truth(&p) == Some(false))
+        }
+        _ => false,
+    })
+}
+
+/// What a predicate comes to in any test build, if that is the same for all of them.
+fn truth(predicate: &Predicate) -> Option<bool> {
+    let all = |list: &[Predicate], neutral: bool| {
+        let values: Vec<Option<bool>> = list.iter().map(truth).collect();
+        if values.contains(&Some(!neutral)) {
+            Some(!neutral)
+        } else {
+            values.iter().all(|v| *v == Some(neutral)).then_some(neutral)
+        }
+    };
+    match predicate {
+        Predicate::Literal(value) => Some(*value),
+        Predicate::Name(name) => (name == "test").then_some(true),
+        Predicate::Value(..) => None,
+        Predicate::All(list) => all(list, true),
+        Predicate::Any(list) => all(list, false),
+        Predicate::Not(inner) => truth(inner).map(|v| !v),
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn test(path: &[&str], name: &str, kind: TestKind, tokens: &str) -> OriginalTest {
+        OriginalTest {
+            path: path.iter().map(|p| (*p).to_owned()).collect(),
+            name: name.to_owned(),
+            tokens: tokens.to_owned(),
+            kind,
+            helpers: Vec::new(),
+        }
+    }
+
+    fn function(path: &[&str], name: &str) -> OriginalTest {
+        test(path, name, TestKind::Function, &format!("#[test] fn {name}() {{ original() }}"))
+    }
+
+    fn reason(gist: &str, test: &OriginalTest) -> String {
+        inject(gist, test).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_test_is_found_in_nested_modules_and_nothing_else_is_touched() {
+        let gist = "#!/bin/x\n/// ü\nfn t() {}\nmod a { mod b { // c\n  /// Doc.\n  #[test]\n  fn t() { changed() }\n } }";
+        let out = inject(gist, &function(&["a", "b"], "t")).unwrap();
+        assert_eq!(out.text, "#!/bin/x\n/// ü\nfn t() {}\nmod a { mod b { // c\n  #[test] fn t() { original() }\n } }");
+        let copied: usize = out.pieces.iter().filter(|p| p.from.is_some()).map(|p| p.len).sum();
+        assert_eq!(copied, out.text.len() - "#[test] fn t() { original() }".len());
+        let range = locate(gist, &function(&["a", "b"], "t")).unwrap();
+        assert_eq!(&gist[range], "/// Doc.\n  #[test]\n  fn t() { changed() }");
+    }
+
+    #[test]
+    fn a_test_that_is_gone_moved_or_no_test_any_more_is_missing() {
+        let t = function(&["m"], "t");
+        assert_eq!(reason("fn x() {}", &t), "the gist has no test `m::t`: there is no module `m`");
+        assert!(reason("mod m { #[test] fn t2() {} }", &t).ends_with("nothing of that name is in its module"));
+        assert!(reason("mod m {} mod n { #[test] fn t() {} }", &t).ends_with("it was moved to another module"));
+        assert!(reason("mod m { fn t() {} fn main() { t() } }", &t).ends_with("the function of that name is no test"));
+        assert!(matches!(inject("mod m {", &t), Err(InjectFault::NotRust(_))));
+    }
+
+    #[test]
+    fn what_can_never_be_compiled_is_not_found() {
+        let t = function(&["m"], "t");
+        for cfg in ["any()", "not(test)", "all(test, any())", "false", "not(any(unix, test))"] {
+            assert!(inject(&format!("#[cfg({cfg})] mod m {{ #[test] fn t() {{}} }}"), &t).is_err(), "{cfg}");
+            assert!(inject(&format!("mod m {{ #[cfg({cfg})] #[test] fn t() {{}} }}"), &t).is_err(), "{cfg}");
+        }
+        for cfg in ["test", "unix", "all()", "any(test, x)", "not(windows)"] {
+            assert!(inject(&format!("#[cfg({cfg})] mod m {{ #[test] fn t() {{}} }}"), &t).is_ok(), "{cfg}");
+        }
+    }
+
+    #[test]
+    fn of_two_functions_of_one_name_one_is_left() {
+        let gist = "#[cfg(a)] #[test] fn t() {} #[cfg(not(a))] #[test] fn t() { other() }";
+        assert_eq!(inject(gist, &function(&[], "t")).unwrap().text, "#[test] fn t() { original() } ");
+    }
+
+    #[test]
+    fn a_macro_call_is_found_by_its_tokens_or_by_the_name_in_it() {
+        let t = test(&["m"], "group::t", TestKind::MacroCall, "cases!(s, t, 1)");
+        let out = |gist| inject(gist, &t).map(|i| i.text);
+        assert_eq!(out("mod m { cases!(t); cases! ( s,t , 1 ); }").unwrap(), "mod m { cases!(t); cases!(s, t, 1); }");
+        assert_eq!(out("mod m { other!(t); cases! { t } }").unwrap(), "mod m { other!(t); cases!(s, t, 1); }");
+        assert_eq!(out("mod m { other!([t]); cases!(u); }").unwrap(), "mod m { cases!(s, t, 1); cases!(u); }");
+        assert!(out("mod m { cases!(u); } cases!(s, t, 1);").is_err());
+    }
+
+    #[test]
+    fn helpers_that_exist_in_both_are_replaced_by_identity() {
+        let mut t = function(&["m"], "t");
+        for text in ["fn h() { 1 }", "impl A for B<u8> { fn x() {} }", "struct S { a: u8 }", "const GONE: u8 = 1;"] {
+            let identity = Identity::of_text(text).unwrap();
+            t.helpers.push(Helper { path: vec!["m".into()], identity, text: text.into() });
+        }
+        let gist =
+            "fn h() {} mod m { #[test] fn t() {} fn h() {} impl A for B< u8 > {} impl A for B<u16> {} struct S; fn S() {} }";
+        let out = inject(gist, &t).unwrap();
+        assert_eq!(
+            out.text,
+            "fn h() {} mod m { #[test] fn t() { original() } fn h() { 1 } impl A for B<u8> { fn x() {} } impl A for B<u16> {} struct S { a: u8 } fn S() {} }"
+        );
+        assert_eq!(out.helpers.len(), 3);
+        assert_eq!(inject(&out.text, &t).unwrap().text, out.text);
+    }
+
+    #[test]
+    fn things_without_a_name_have_no_identity() {
+        assert_eq!(Identity::of_text("use a::b;"), None);
+        assert_eq!(Identity::of_text("const _: u8 = 1;"), None);
+        assert_eq!(Identity::of_text("m!(a);"), None);
+        assert_eq!(Identity::of_text("macro_rules! m { () => {} }"), Some(Identity::Macro("m".into())));
+    }
+}
