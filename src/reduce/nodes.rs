@@ -151,7 +151,8 @@ impl Tree {
     pub fn parse(text: &str) -> syn::Result<Tree> {
         let file = syn::parse_file(text)?;
         let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false };
-        b.push(Kind::File, 0..text.len());
+        let root = b.push(Kind::File, 0..text.len());
+        b.attributes(root, &file.attrs);
         for item in &file.items {
             b.visit_item(item);
         }
@@ -238,9 +239,17 @@ impl Tree {
                 r.end += gap + 1;
             }
         }
-        if matches!(node.kind, Kind::Else | Kind::Derive | Kind::UseLeaf | Kind::UseGroup) {
-            let before = text[..r.start].trim_end().len();
-            return if node.kind == Kind::Else { before..r.end } else { r };
+        if node.kind == Kind::Else {
+            return text[..r.start].trim_end().len()..r.end;
+        }
+        if matches!(node.kind, Kind::Derive | Kind::UseLeaf | Kind::UseGroup) {
+            let line_start = text[..r.start].rfind('\n').map_or(0, |i| i + 1);
+            let blanks = text[r.end..].len() - text[r.end..].trim_start_matches([' ', '\t']).len();
+            let line_end = r.end + blanks;
+            if text[line_start..r.start].trim().is_empty() && text[line_end..].starts_with('\n') {
+                return line_start..line_end + 1;
+            }
+            return r.start..line_end;
         }
         crate::source::tokens::with_comments(text, r)
     }
@@ -309,7 +318,13 @@ impl Builder<'_> {
         self.inside(id, |b| {
             for attr in attrs {
                 let r = node_range(attr);
-                if r.is_empty() || matches!(attr.style, syn::AttrStyle::Inner(_)) {
+                if r.is_empty() {
+                    continue;
+                }
+                if matches!(attr.style, syn::AttrStyle::Inner(_)) {
+                    if attr.path().is_ident("doc") {
+                        b.push(Kind::Decoration, r);
+                    }
                     continue;
                 }
                 if attr.path().is_ident("derive") {

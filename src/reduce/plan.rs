@@ -20,6 +20,8 @@ pub struct Plan<'a> {
     pub(super) cut: Vec<bool>,
     /// Never to be cut again: cutting them was tried.
     pub(super) pinned: Vec<bool>,
+    /// Imports that an error asked for.
+    pub(super) wanted: Vec<bool>,
     /// Imports that were cut because what they name is gone.
     dropped: Vec<bool>,
     /// Followed already.
@@ -43,14 +45,36 @@ impl<'a> Plan<'a> {
                 cut[i] = false;
             }
         }
-        Plan { text, tree, graph, ran, whole, cut, pinned: vec![false; n], dropped: vec![false; n], visited: vec![false; n] }
+        Plan {
+            text,
+            tree,
+            graph,
+            ran,
+            whole,
+            cut,
+            pinned: vec![false; n],
+            wanted: vec![false; n],
+            dropped: vec![false; n],
+            visited: vec![false; n],
+        }
     }
 
     /// Everything is kept.
     pub(super) fn full(text: &'a str, tree: &'a Tree, graph: &'a Graph, ran: &'a [bool], whole: Vec<bool>) -> Plan<'a> {
         let n = tree.nodes.len();
         let cut = tree.nodes.iter().map(|n| n.kind == Kind::Decoration).collect();
-        Plan { text, tree, graph, ran, whole, cut, pinned: vec![false; n], dropped: vec![false; n], visited: vec![true; n] }
+        Plan {
+            text,
+            tree,
+            graph,
+            ran,
+            whole,
+            cut,
+            pinned: vec![false; n],
+            wanted: vec![false; n],
+            dropped: vec![false; n],
+            visited: vec![true; n],
+        }
     }
 
     /// Whether the node stands in the text: neither it nor anything around it is cut.
@@ -137,10 +161,12 @@ impl<'a> Plan<'a> {
     /// name is mentioned.
     pub(super) fn keep_imports(&mut self) {
         let tree = self.tree;
-        let mentioned = self.mentioned();
-        for id in 1..tree.nodes.len() {
+        let mut mentioned = self.mentioned();
+        // Imports first: `extern crate`s are wanted by their paths.
+        let order = |kind: Kind| (1..tree.nodes.len()).filter(move |&i| tree.nodes[i].kind == kind);
+        for id in order(Kind::UseLeaf).chain(order(Kind::ExternCrate)) {
             let node = &tree.nodes[id];
-            if !self.cut[id] || self.dropped[id] || node.local || !matches!(node.kind, Kind::UseLeaf | Kind::ExternCrate) {
+            if !self.cut[id] || self.dropped[id] || node.local {
                 continue;
             }
             let module = tree.module(id);
@@ -156,6 +182,8 @@ impl<'a> Plan<'a> {
                 targets.iter().any(|&t| !self.cut[t])
             };
             if wanted {
+                // What the path goes through is mentioned, too.
+                mentioned.extend(node.words.iter().cloned());
                 for a in tree.ancestors(id).collect::<Vec<_>>() {
                     self.cut[a] = false;
                 }
@@ -184,9 +212,8 @@ impl<'a> Plan<'a> {
     /// Brings a node back, and all that it needs. With `pin`, it stays.
     pub(super) fn restore(&mut self, id: NodeId, pin: bool) -> bool {
         self.dropped[id] = false;
-        if pin || self.tree.nodes[id].kind == Kind::UseLeaf {
-            self.pinned[id] = true;
-        }
+        self.wanted[id] = true;
+        self.pinned[id] |= pin;
         for i in self.tree.subtree(id) {
             self.visited[i] = false;
         }

@@ -48,16 +48,18 @@ impl Repairer {
     /// What all errors together ask for. `effort` grows while nothing helps.
     pub(super) fn remedy(&self, plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) -> Remedy {
         let mut remedy = Remedy::default();
-        for error in checked.errors() {
-            let fault = fault(error, pieces);
-            let before = (remedy.restore.len(), remedy.cut.len());
-            self.attribute(plan, &fault, &mut remedy);
-            remedy.restore.retain(|&n| plan.cut[n] || !plan.stands(n));
-            let helped = (remedy.restore.len(), remedy.cut.len()) != before;
-            if !helped || effort > 0 {
-                fall_back(self, plan, &fault, effort, &mut remedy);
-                remedy.restore.retain(|&n| plan.cut[n] || !plan.stands(n));
+        let faults: Vec<Fault<'_>> = checked.errors().map(|e| fault(e, pieces)).collect();
+        for fault in &faults {
+            self.attribute(plan, fault, &mut remedy);
+        }
+        let standing = |n: &NodeId| plan.cut[*n] || !plan.stands(*n);
+        remedy.restore.retain(standing);
+        // What is not understood may well follow from what is.
+        if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
+            for fault in &faults {
+                fall_back(self, plan, fault, effort, &mut remedy);
             }
+            remedy.restore.retain(standing);
         }
         remedy
     }
@@ -108,7 +110,7 @@ impl Repairer {
             all.filter(|&i| plan.tree.nodes[i].range.start >= place || plan.tree.nodes[i].range.contains(&place)).collect()
         };
         for leaf in leaves {
-            if plan.pinned[leaf] || plan.tree.nodes[leaf].local {
+            if plan.wanted[leaf] || plan.tree.nodes[leaf].local {
                 // It is needed: bring back what it names.
                 let node = &plan.tree.nodes[leaf];
                 let mut found = false;
