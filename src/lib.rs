@@ -18,6 +18,7 @@
 pub mod bundle;
 pub mod compile;
 pub mod error;
+pub mod gist;
 pub mod process;
 pub mod reduce;
 pub mod score;

@@ -52,7 +52,7 @@ fn main() {
                 };
                 let ran = reduce::ran::Ran::new(&p.bundle, &p.tree, &cov);
                 let before = c.calls();
-                let r = p.reduce(node, &ran, reduce::Level::Full, &c)?;
+                let r = p.reduce(node, &ran, Default::default(), &c)?;
                 let out = format!("/work/tmp/out/{}-{}.rs", t.package, x.name.replace("::", "."));
                 std::fs::create_dir_all("/work/tmp/out").unwrap();
                 std::fs::write(&out, &r.text).unwrap();
