@@ -21,6 +21,8 @@ pub mod error;
 pub mod gist;
 pub mod process;
 pub mod reduce;
+pub mod report;
+pub mod road;
 pub mod score;
 pub mod source;
 pub mod tests;

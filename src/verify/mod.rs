@@ -8,8 +8,9 @@
 //! | [`inject`] | the original test put back into a gist |
 //! | [`scan`] | what a gist must not hold |
 //! | [`run`] | the test run in the project and the gist run in an empty directory |
+//! | [`verdict`] | all of it together: a fault class, or `ok` |
 //!
-//! All but [`run`] are functions of texts: they start no process and read no file.
+//! All but [`run`] and [`verdict`] are functions of texts: they start no process and read no file.
 
 pub mod inject;
 pub mod mask;
@@ -17,3 +18,4 @@ pub mod normalise;
 pub mod outcome;
 pub mod run;
 pub mod scan;
+pub mod verdict;

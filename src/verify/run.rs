@@ -54,6 +54,18 @@ impl ProjectRun {
         self.coverage.as_ref()
     }
 
+    /// It ran into its time limit.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.output.timed_out
+    }
+
+    /// The signal that ended it.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.output.signal()
+    }
+
     /// Wall time.
     #[must_use]
     pub fn wall(&self) -> Duration {
