@@ -215,11 +215,11 @@ impl Tree {
     }
 
     /// Adds the containers whose children are all cut to `cut`.
-    pub fn close_containers(&self, cut: &mut [bool], pinned: &[bool]) {
+    pub fn close_containers(&self, cut: &mut [bool], wanted: &[bool]) {
         for i in (1..self.nodes.len()).rev() {
             let children = &self.children[i];
             if self.nodes[i].kind.is_container()
-                && !pinned[i]
+                && !(wanted[i] && self.nodes[i].kind == Kind::Module)
                 && !children.is_empty()
                 && children.iter().all(|&c| cut[c] || self.nodes[c].kind == Kind::Decoration)
             {
@@ -445,6 +445,30 @@ impl Builder<'_> {
         self.inside(id, |b| b.visit_block(block));
     }
 
+    /// The value of a block: an `if` there may well have none.
+    fn visit_tail(&mut self, e: &syn::Expr) {
+        match e {
+            syn::Expr::If(i) => self.branches(i, without_value(i)),
+            e => self.visit_expr(e),
+        }
+    }
+
+    /// The branches of an `if`; they can be emptied when it has no value.
+    fn branches(&mut self, e: &syn::ExprIf, no_value: bool) {
+        self.visit_expr(&e.cond);
+        if no_value {
+            self.block_inside(&e.then_branch);
+        } else {
+            self.visit_block(&e.then_branch);
+        }
+        let Some((token, branch)) = &e.else_branch else { return };
+        let whole = no_value.then(|| self.push(Kind::Else, range(token.span).start..node_range(branch).end));
+        self.inside(whole.unwrap_or(self.parent), |b| match &**branch {
+            syn::Expr::If(inner) => b.branches(inner, no_value),
+            other => b.visit_expr(other),
+        });
+    }
+
     /// The inside of a block's braces.
     fn block_inside(&mut self, block: &syn::Block) {
         let span = block.brace_token.span;
@@ -625,27 +649,26 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             let last = i + 1 == block.stmts.len();
             match stmt {
                 syn::Stmt::Item(item) => self.visit_item(item),
-                // The value of the block.
-                syn::Stmt::Expr(e, None) if last => self.visit_expr(e),
-                syn::Stmt::Macro(m) if last && m.semi_token.is_none() => {}
+                // The value of the block, or what ends it.
+                syn::Stmt::Expr(e, semi) if last && (semi.is_none() || diverges(e)) => self.visit_tail(e),
+                syn::Stmt::Macro(m) if last && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
                 stmt => {
                     let id = self.push(Kind::Stmt, node_range(stmt));
                     if let syn::Stmt::Local(l) = stmt {
                         self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
                     }
-                    self.inside(id, |b| visit::visit_stmt(b, stmt));
+                    self.inside(id, |b| match stmt {
+                        // An expression on its own has no value that is used.
+                        syn::Stmt::Expr(syn::Expr::If(e), _) => b.branches(e, true),
+                        stmt => visit::visit_stmt(b, stmt),
+                    });
                 }
             }
         }
     }
 
     fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
-        self.visit_expr(&e.cond);
-        self.block_inside(&e.then_branch);
-        if let Some((token, branch)) = &e.else_branch {
-            let id = self.push(Kind::Else, range(token.span).start..node_range(branch).end);
-            self.inside(id, |b| b.visit_expr(branch));
-        }
+        self.branches(e, e.else_branch.is_none());
     }
 
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
@@ -676,6 +699,39 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             self.inside(id, |b| visit::visit_arm(b, arm));
         }
     }
+}
+
+/// Whether no branch of an `if` gives a value.
+fn without_value(e: &syn::ExprIf) -> bool {
+    let block = |b: &syn::Block| {
+        !matches!(b.stmts.last(), Some(syn::Stmt::Expr(_, None) | syn::Stmt::Macro(syn::StmtMacro { semi_token: None, .. })))
+    };
+    let all_diverge = |b: &syn::Block| matches!(b.stmts.last(), Some(syn::Stmt::Expr(e, _)) if diverges(e));
+    match &e.else_branch {
+        None => true,
+        Some((_, branch)) => {
+            let rest = match &**branch {
+                syn::Expr::If(inner) => without_value(inner),
+                syn::Expr::Block(b) => block(&b.block),
+                _ => false,
+            };
+            block(&e.then_branch) && rest && !all_diverge(&e.then_branch)
+        }
+    }
+}
+
+/// Whether control never goes past the expression.
+fn diverges(e: &syn::Expr) -> bool {
+    match e {
+        syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) => true,
+        syn::Expr::Macro(m) => is_diverging_macro(&m.mac.path),
+        _ => false,
+    }
+}
+
+fn is_diverging_macro(path: &syn::Path) -> bool {
+    const NAMES: &[&str] = &["panic", "unreachable", "unimplemented", "todo"];
+    path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
 }
 
 /// An identifier without its raw prefix.

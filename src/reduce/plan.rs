@@ -181,7 +181,11 @@ impl<'a> Plan<'a> {
             let wanted = if node.catch_all {
                 true
             } else if targets.is_empty() {
-                mentioned.contains(&node.name) || node.name == "_" || self.text[node.range.clone()].contains("macro_use")
+                // A trait of another crate may be there for its methods alone: the lints will tell.
+                node.kind == Kind::UseLeaf && !node.words.iter().any(|w| matches!(w.as_str(), "crate" | "self" | "super"))
+                    || mentioned.contains(&node.name)
+                    || node.name == "_"
+                    || self.text[node.range.clone()].contains("macro_use")
             } else {
                 targets.iter().any(|&t| !self.cut[t])
             };
@@ -216,12 +220,12 @@ impl<'a> Plan<'a> {
     /// Brings a node back, and all that it needs. With `pin`, it stays.
     pub(super) fn restore(&mut self, id: NodeId, pin: bool) -> bool {
         self.dropped[id] = false;
-        self.wanted[id] = true;
+        let asked = !std::mem::replace(&mut self.wanted[id], true) && self.tree.nodes[id].kind == Kind::Module;
         self.pinned[id] |= pin;
         for i in self.tree.subtree(id) {
             self.visited[i] = false;
         }
-        self.keep(id)
+        self.keep(id) || asked
     }
 
     /// Cuts a node that was kept.
@@ -242,7 +246,7 @@ impl<'a> Plan<'a> {
 
     fn edits(&self) -> Vec<Edit> {
         let mut cut = self.cut.clone();
-        self.tree.close_containers(&mut cut, &self.pinned);
+        self.tree.close_containers(&mut cut, &self.wanted);
         let mut edits = Vec::new();
         let mut i = 1;
         while i < cut.len() {
