@@ -80,7 +80,7 @@ impl Kind {
     /// Kept with its parent unless something says otherwise.
     #[must_use]
     pub fn follows_parent(self) -> bool {
-        self.in_body() || matches!(self, Kind::Variant)
+        self.in_body()
     }
 
     /// An item or a member of one: what has a name that others use.
@@ -124,7 +124,7 @@ pub struct Node {
     pub is_const: bool,
     /// A trait's function without a body.
     pub required: bool,
-    /// An arm that matches anything; a `use` of everything.
+    /// An arm that matches anything; a `use` of everything; an enum whose variants all stay.
     pub catch_all: bool,
     /// For macro calls: the macro's name.
     pub macro_name: String,
@@ -510,6 +510,11 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::Enum, item, &e.ident, &e.attrs);
                 self.attributes(id, &e.attrs);
                 let foreign = e.attrs.iter().any(is_foreign_macro);
+                // Where the numbers of variants may be seen, all of them stay.
+                let fixed = foreign
+                    || e.attrs.iter().any(|a| a.path().is_ident("repr"))
+                    || e.variants.iter().any(|v| v.discriminant.is_some());
+                self.nodes[id].catch_all = fixed;
                 self.inside(id, |b| {
                     for v in &e.variants {
                         let vid = b.named(Kind::Variant, v, &v.ident, &v.attrs);

@@ -18,6 +18,8 @@ pub(super) struct Plan<'a> {
     pub(super) whole: Vec<bool>,
     /// Left out.
     pub(super) cut: Vec<bool>,
+    /// Variants that nobody names go.
+    pub(super) trim_variants: bool,
     /// Bodies that are not empty when cut say `unimplemented!()` instead.
     pub(super) stubs: bool,
     /// Never to be cut again: cutting them was tried.
@@ -54,6 +56,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            trim_variants: false,
             stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
@@ -73,6 +76,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            trim_variants: false,
             stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
@@ -114,7 +118,7 @@ impl<'a> Plan<'a> {
                 !self.cut[c]
             } else {
                 match (node.kind, child.kind) {
-                    (Kind::Enum, Kind::Variant) => true,
+                    (Kind::Enum, Kind::Variant) => node.catch_all || !self.trim_variants,
                     (Kind::TraitImpl, Kind::ImplConst | Kind::ImplType | Kind::MacroCall) => true,
                     (Kind::TraitImpl, Kind::ImplFn) => self.ran[c] || self.is_demanded(id, c),
                     (Kind::Trait, Kind::TraitType | Kind::MacroCall) => true,
@@ -209,6 +213,11 @@ impl<'a> Plan<'a> {
         }
         let (text, _) = only.render();
         text.parse().map(|t| idents(t).into_iter().collect()).unwrap_or_default()
+    }
+
+    /// Whether a variant may go when nobody makes it.
+    pub(super) fn may_trim(&self, variant: NodeId) -> bool {
+        self.trim_variants && !self.tree.nodes[self.tree.nodes[variant].parent].catch_all
     }
 
     /// Cuts an import whose target is gone.
