@@ -210,6 +210,9 @@ impl<'w> Session<'w> {
             if verified.verdict == Verdict::Ok {
                 break (gist, verified);
             }
+            if std::env::var_os("GISTIFY_DEBUG").is_some() {
+                eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
+            }
             let Some(&level) = levels.next() else { break (gist, verified) };
             let goal = Goal { level, stubs: false };
             reduced = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, goal, &self.compiler))?;

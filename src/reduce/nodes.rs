@@ -418,11 +418,12 @@ impl Builder<'_> {
         }
     }
 
-    fn macro_call(&mut self, node: &impl ToTokens, mac: &syn::Macro) {
+    fn macro_call(&mut self, node: &impl ToTokens, mac: &syn::Macro) -> NodeId {
         let id = self.push(Kind::MacroCall, node_range(node));
         let n = &mut self.nodes[id];
         n.macro_name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
         n.words = idents(mac.tokens.clone()).into_iter().collect();
+        id
     }
 
     fn body(&mut self, id: NodeId, f: impl FnOnce(&mut Self)) {
@@ -571,7 +572,13 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
                 }
-                None => self.macro_call(item, &m.mac),
+                None => {
+                    let id = self.macro_call(item, &m.mac);
+                    // Macros that take items mostly hand them through.
+                    if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
+                        self.inside(id, |b| items.iter().for_each(|i| b.visit_item(i)));
+                    }
+                }
             },
             Item::ForeignMod(f) => {
                 let id = self.push(Kind::ForeignMod, node_range(item));
@@ -619,7 +626,9 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::ImplType, item, &t.ident, &t.attrs);
                 self.attributes(id, &t.attrs);
             }
-            ImplItem::Macro(m) => self.macro_call(item, &m.mac),
+            ImplItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
             _ => {}
         }
     }
@@ -644,7 +653,9 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 self.nodes[id].required = true;
                 self.attributes(id, &t.attrs);
             }
-            TraitItem::Macro(m) => self.macro_call(item, &m.mac),
+            TraitItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
             _ => {}
         }
     }
