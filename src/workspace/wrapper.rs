@@ -128,6 +128,10 @@ pub fn write_atomically(path: &Utf8Path, content: &[u8]) -> Result<()> {
     use std::io::Write;
     let dir = path.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let fail = |e: std::io::Error| Error::path("write", path)(e);
+    // A device or a pipe is written to; renaming would put a file in its place.
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return std::fs::write(path, content).map_err(fail);
+    }
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(fail)?;
     file.write_all(content).map_err(fail)?;
     set_plain_permissions(file.as_file()).map_err(fail)?;
@@ -152,6 +156,16 @@ mod unit {
         let r = Utf8Path::new("/r");
         assert_eq!(record_of("/t/deps/a_b-12".into(), r).unwrap(), "/r/a_b-12.json");
         assert_eq!(record_of("/t/deps/liba-12.rlib".into(), r).unwrap(), "/r/a-12.json");
+    }
+
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        use std::os::unix::fs::FileTypeExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = Utf8Path::from_path(dir.path()).unwrap().join("null");
+        std::os::unix::fs::symlink("/dev/null", &path).unwrap();
+        write_atomically(&path, b"x").unwrap();
+        assert!(std::fs::metadata(&path).unwrap().file_type().is_char_device());
     }
 
     #[test]
