@@ -194,6 +194,7 @@ impl<'w> Session<'w> {
             gist_names: &gist_names,
             crates: &crates,
             project_text: &self.prepared.bundle.text,
+            project_map: &self.prepared.bundle.map,
             types: &types,
             timeout: limit,
         };
@@ -293,14 +294,17 @@ impl<'w> Session<'w> {
             .helpers(test)
             .into_iter()
             .filter(|&h| h != test)
-            .filter_map(|h| Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h) }))
+            .filter_map(|h| {
+                let at = Some(tree.nodes[h].range.start);
+                Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h), at })
+            })
             .collect();
         let kind = if tree.nodes[test].kind == Kind::MacroCall { TestKind::MacroCall } else { TestKind::Function };
         let name = match kind {
             TestKind::Function => tree.nodes[test].name.clone(),
             TestKind::MacroCall => gist_name.to_owned(),
         };
-        OriginalTest { path, name, tokens: text(test), kind, helpers }
+        OriginalTest { path, name, tokens: text(test), kind, at: Some(tree.nodes[test].range.start), helpers }
     }
 
     /// Type names carry the crate's name: `gist::` stands for the library's, `gist::wrapper::` for the test's.
