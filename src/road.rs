@@ -112,8 +112,8 @@ impl<'w> Session<'w> {
         let (index, bundle_size) = timed(&mut stages, "index", || {
             Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
         })?;
-        let wrappers =
-            prepared.bundle.wrapper.iter().map(|module| Wrapper { module: module.clone(), krate: module.clone() });
+        // The bundle names the test's own crate as its module is named.
+        let wrappers = prepared.bundle.wrapper.iter().map(|m| Wrapper { module: m.clone(), krate: m.clone() });
         let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
         Ok(Session {
             workspace,

@@ -38,7 +38,15 @@ fn tool(name: &str, toolchain: Option<&String>) -> Command {
 fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8PathBuf) -> Result<u8> {
     let mut rustc = tool("rustc", args.toolchain.as_ref());
     rustc
-        .args(["--edition", manifest.edition.as_deref().unwrap_or("2021"), "--test", "-A", "warnings"])
+        .args([
+            "--edition",
+            manifest.edition.as_deref().unwrap_or("2021"),
+            "--test",
+            "--crate-name",
+            "gist",
+            "-A",
+            "warnings",
+        ])
         .args(run_line_flags(text))
         .arg(args.gist.as_str())
         .args(["-o", dir.join("gist").as_str()]);
