@@ -71,6 +71,8 @@ pub struct Facts<'a> {
     pub test: &'a str,
     /// The test's path in the gist.
     pub gist_test: &'a str,
+    /// The test is `#[ignore]`d: its run line has to ask for it.
+    pub ignored: bool,
     /// The file's name, as the run line has it.
     pub file_name: &'a str,
 }
@@ -195,17 +197,18 @@ fn header(bundle: &Bundle, facts: &Facts<'_>, dependencies: &[Dependency]) -> Re
     let commit = commit(&facts.target.package_dir).map(|c| format!(", commit {c}")).unwrap_or_default();
     line(&format!("of {} {version}{commit}, made by cargo-gistify {}.", facts.target.package, env!("CARGO_PKG_VERSION")));
     line("");
+    let ignored = if facts.ignored { " --include-ignored" } else { "" };
     if dependencies.is_empty() {
         let flags = codegen_flags(facts.target);
         let name = facts.file_name.strip_suffix(".rs").unwrap_or(facts.file_name);
         let crate_name = if is_crate_name(name) { "" } else { " --crate-name gist" };
         let (file, exe) = (shell_word(facts.file_name), shell_word(name));
         line(&format!(
-            "Run: rustc --edition {} --test{flags}{crate_name} {file} -o {exe} && ./{exe} --exact {}",
+            "Run: rustc --edition {} --test{flags}{crate_name} {file} -o {exe} && ./{exe} --exact {}{ignored}",
             bundle.edition, facts.gist_test
         ));
     } else {
-        line(&format!("Run: cargo gistify run {} -- --exact {}", shell_word(facts.file_name), facts.gist_test));
+        line(&format!("Run: cargo gistify run {} -- --exact {}{ignored}", shell_word(facts.file_name), facts.gist_test));
     }
     line(&format!("Toolchain: {}", toolchain(&facts.target.call.rustc)));
     line(&format!("License: {license}"));

@@ -181,6 +181,7 @@ impl<'w> Session<'w> {
             target: self.target,
             test: &task.name,
             gist_test: if task.tests.len() == 1 { &gist_names[0] } else { &gist_test },
+            ignored: task.tests.iter().any(|t| t.ignored),
             file_name: &options.file_name,
         };
         let original = self.original(test, &gist_names[0]);
