@@ -48,9 +48,9 @@ fn a_failing_test_fails_in_its_gist_at_the_same_place_with_the_same_words() {
     project.gistify(args).assert_code(0).assert_says("Verified");
     let text = fs_err::read_to_string(&gist).unwrap();
     let ran = run_as_its_header_says(&gist, &text);
-    ran.assert_code(101).assert_says("a number other than zero: \"1 by nothing\"");
+    assert!(ran.assert_code(101).stdout.contains("a number other than zero: \"1 by nothing\""), "{}", ran.stdout);
     // `…panicked at fails.rs:LINE:COLUMN:`, which the map takes back to the project's line.
-    let place = ran.stderr.split("fails.rs:").nth(1).unwrap();
+    let place = ran.stdout.split("fails.rs:").nth(1).unwrap();
     let mut numbers = place.split(':').map(|n| n.parse::<usize>().unwrap());
     let (line, column) = (numbers.next().unwrap(), numbers.next().unwrap());
     let at = text.split_inclusive('\n').take(line - 1).map(str::len).sum::<usize>() + column - 1;
@@ -77,6 +77,7 @@ fn a_dependency_stays_one_and_is_pinned() {
     let gist = project.gistify(args).assert_code(0).stdout.clone();
     let lock = fs_err::read_to_string(project.root.join("Cargo.lock")).unwrap();
     let version = lock.split("name = \"itoa\"\nversion = \"").nth(1).unwrap().split('"').next().unwrap();
-    assert!(gist.contains(&format!("//! itoa = {{ version = \"={version}\"")), "{gist}");
+    let line = gist.lines().find(|l| l.starts_with("//! itoa = {")).expect(&gist);
+    assert!(line.contains(&format!("version = \"={version}\"")), "{line}");
     assert!(!gist.contains("test-case"), "{gist}");
 }

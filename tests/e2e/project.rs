@@ -10,6 +10,7 @@ const HIDDEN_MANIFEST: &str = "Cargo_fixture.toml";
 /// A project of one's own. Its folder goes when it is dropped.
 pub(crate) struct Project {
     temp: tempfile::TempDir,
+    base: Utf8PathBuf,
     pub(crate) root: Utf8PathBuf,
 }
 
@@ -41,12 +42,12 @@ impl Project {
         let root = base.join(folder);
         fs_err::create_dir_all(&root).unwrap();
         fs_err::create_dir(base.join("tmp")).unwrap();
-        Project { temp, root }
+        Project { temp, base, root }
     }
 
     /// A place beside the project, for outputs.
     pub(crate) fn beside(&self, name: &str) -> Utf8PathBuf {
-        self.root.parent().unwrap().join(name)
+        self.base.join(name)
     }
 
     /// What is in all processes' environment that were started for this project.

@@ -48,9 +48,9 @@ fn a_workspace_wrapper_from_cargos_configuration_is_called_from_any_folder() {
 fn a_workspace_wrapper_from_a_configuration_further_up_is_called() {
     let project = Project::in_folder("modules", "outer/project");
     let log = wrapper(&project, "../tools/wrap.sh");
-    fs_err::create_dir(project.root.join("../.cargo")).unwrap();
+    fs_err::create_dir(project.beside("outer/.cargo")).unwrap();
     let config = "[build]\nrustc-workspace-wrapper = \"tools/wrap.sh\"\n";
-    fs_err::write(project.root.join("../.cargo/config.toml"), config).unwrap();
+    fs_err::write(project.beside("outer/.cargo/config.toml"), config).unwrap();
     project.gistify(["all_modules"]).assert_code(0);
     assert_called(&log);
 }
