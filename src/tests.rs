@@ -159,7 +159,7 @@ fn group_path(name: &str, function: &str) -> String {
     match segments.iter().rposition(|s| *s == function) {
         Some(i) => segments[..=i].join("::"),
         None => match segments.split_last() {
-            Some((_, [module @ ..])) if !module.is_empty() => format!("{}::{function}", module.join("::")),
+            Some((_, module)) if !module.is_empty() => format!("{}::{function}", module.join("::")),
             _ => function.to_owned(),
         },
     }
