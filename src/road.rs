@@ -369,7 +369,7 @@ fn line_execution(coverage: &Coverage) -> Option<f64> {
 /// A reference of one test, for callers that verify a gist they have.
 ///
 /// # Errors
-/// As [`reference`].
+/// As [`reference()`].
 pub fn reference_of(target: &TestTarget, cases: &Cases, map: &CoverageMap, timeout: Duration) -> Result<Reference> {
     let mut runs = vec![project_run(target, cases, Some(map), timeout)?];
     for _ in 1..REFERENCE_RUNS {
