@@ -44,7 +44,9 @@ impl Comparison<'_> {
         if let Some((module, function)) = self.function(&path) {
             return self.compare_functions(module, function, &gist_path);
         }
-        let calls = match self.place.and_then(|place| self.call_at(place)) {
+        let name = path.last().expect("a path has a last segment");
+        let at_place = self.place.and_then(|place| self.call_at(place)).filter(|(_, x)| holds(&x.mac.tokens, name));
+        let calls = match at_place {
             Some(call) => vec![call],
             None => calls(self.original, &path),
         };
@@ -56,17 +58,18 @@ impl Comparison<'_> {
         self.compare_calls(&calls, &gist_path)
     }
 
-    /// The test's function in the project: by place, or without one by path.
+    /// The test's function in the project: by path, of several the one at the place; else a function with a test
+    /// attribute at the place, for modules that were not found.
     fn function(&self, path: &[String]) -> Option<(&Module, &ItemFn)> {
         let (name, parents) = path.split_last()?;
-        let wanted = |m: &Module, f: &ItemFn| {
-            plain(&f.sig.ident) == *name
-                && match self.place {
-                    Some(place) => m.file == Path::new(&place.file) && covers(f, place.line),
-                    None => m.path == parents,
-                }
+        let placed = |m: &Module, f: &ItemFn| {
+            self.place.is_some_and(|place| m.file == Path::new(&place.file) && covers(f, place.line))
         };
-        functions(self.original).find(|(m, f)| wanted(m, f))
+        let named: Vec<_> = functions(self.original).filter(|(_, f)| plain(&f.sig.ident) == *name).collect();
+        let by_path: Vec<_> = named.iter().copied().filter(|(m, _)| m.path == parents).collect();
+        let by_both = by_path.iter().find(|(m, f)| placed(m, f));
+        let by_place = || named.iter().find(|(m, f)| placed(m, f) && is_test(f));
+        by_both.or_else(|| by_path.first()).or_else(by_place).copied()
     }
 
     /// The macro call that stands at a place; not a `macro_rules!`.
@@ -186,6 +189,11 @@ fn macros(module: &Module) -> impl Iterator<Item = Call<'_>> {
         Item::Macro(x) => Some((module, x)),
         _ => None,
     })
+}
+
+/// Whether an attribute has `test` in its name.
+fn is_test(function: &ItemFn) -> bool {
+    function.attrs.iter().any(|a| a.path().segments.last().is_some_and(|s| s.ident.to_string().contains("test")))
 }
 
 fn covers(item: &impl Spanned, line: usize) -> bool {
@@ -372,6 +380,12 @@ mod tests {
         assert_eq!(wrapper(&sources, "slab"), "slab_tests");
         assert_eq!(wrapper(&sources, "other-name"), "other_name");
         assert_eq!(compare(original, gist, "t", Some(1), Some("slab_tests")), Compared::Same);
+    }
+
+    #[test]
+    fn place_of_another_function_of_that_name_is_ignored() {
+        let original = "fn t() { library(); }\nmod test { quick! { fn t(a: u8) -> bool { a == a } } }";
+        assert_eq!(compare(original, original, "test::t", Some(1), None), Compared::SameMacro);
     }
 
     const HECK: &str = "mod tests {
