@@ -7,13 +7,16 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// For steps that no one waits for: fetching and building.
 pub(super) const PATIENT: Duration = Duration::from_secs(3600);
+
+/// How long a child has to stop by itself.
+const GRACE: Duration = Duration::from_secs(3);
 
 /// Prefixes of what `cargo run` sets, and of what would change where and how children build.
 const ADDED: &[&str] = &[
@@ -114,9 +117,7 @@ pub(super) fn run(command: &mut Command, logs: &Logs, limit: Duration) -> Result
             break Some(status);
         }
         if interrupted() || start.elapsed() > limit {
-            // The group may be gone already: then there is nothing to stop.
-            let _ = killpg(group, Signal::SIGKILL);
-            child.wait()?;
+            stop(&mut child, group)?;
             if interrupted() {
                 bail!("interrupted");
             }
@@ -128,6 +129,19 @@ pub(super) fn run(command: &mut Command, logs: &Logs, limit: Duration) -> Result
     // What it left behind in its group.
     let _ = killpg(group, Signal::SIGKILL);
     Ok(Ended { status, wall })
+}
+
+/// Stops a child: it gets a moment to stop children of its own, which may be in other groups.
+fn stop(child: &mut Child, group: Pid) -> Result<()> {
+    // The group may be gone already: then there is nothing to stop.
+    let _ = killpg(group, Signal::SIGTERM);
+    let start = Instant::now();
+    while start.elapsed() < GRACE && child.try_wait()?.is_none() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = killpg(group, Signal::SIGKILL);
+    child.wait()?;
+    Ok(())
 }
 
 /// Runs a child that has to succeed, and gives its output.
