@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
 use crate::workspace::capture::TestTarget;
+use crate::workspace::wrapper::INSTRUMENT;
 use camino::{Utf8Path, Utf8PathBuf};
 pub use cargo_metadata::diagnostic::{Diagnostic, DiagnosticLevel, DiagnosticSpan};
 use std::process::Command;
@@ -113,7 +114,7 @@ impl Compiler {
     pub fn build(&self, text: &str, dir: &Utf8Path, instrument: bool) -> Result<Checked> {
         let mut extra = vec!["-o".to_owned(), dir.join("gist").to_string(), "-Cdebuginfo=0".to_owned()];
         if instrument {
-            extra.push("-Cinstrument-coverage".to_owned());
+            extra.extend(INSTRUMENT.map(str::to_owned));
         }
         self.rustc(text, dir, &extra)
     }

@@ -18,8 +18,11 @@
 pub mod bundle;
 pub mod compile;
 pub mod error;
+pub mod gist;
 pub mod process;
 pub mod reduce;
+pub mod report;
+pub mod road;
 pub mod score;
 pub mod source;
 pub mod tests;

@@ -138,12 +138,16 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
     }
     let exported: BTreeSet<String> = exported_macros(&tree.items);
     let mut names = if edition_2015 { item_names(&tree.items) } else { BTreeSet::new() };
-    for item in &tree.items {
-        if let Item::ExternCrate(e) = item {
-            names.remove(&e.rename.as_ref().map_or(&e.ident, |(_, r)| r).to_string());
-        }
-    }
-    if quirks.name_taken && !item_names(&tree.items).contains(lib_name) {
+    let own_externs: BTreeSet<String> = tree
+        .items
+        .iter()
+        .filter_map(|item| match item {
+            Item::ExternCrate(e) => Some(e.rename.as_ref().map_or(&e.ident, |(_, r)| r).to_string()),
+            _ => None,
+        })
+        .collect();
+    names.retain(|n| !own_externs.contains(n));
+    if quirks.name_taken && (own_externs.contains(lib_name) || !item_names(&tree.items).contains(lib_name)) {
         let at = tree.items.first().map_or(test.text.len(), |i| with_comments(&test.text, node_range(i)).start);
         edits.push(Edit::insert(at, format!("{}\n", own_name(lib_name))));
         own_name_in_modules(&tree.items, lib_name, &mut edits);

@@ -15,7 +15,7 @@ pub use front::WRAPPER_SUFFIX;
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
 use crate::source::cfg::CfgSet;
-use crate::source::map::{SourceFile, SourceMap};
+use crate::source::map::SourceMap;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
 use std::ops::Range;
@@ -36,6 +36,8 @@ pub struct Bundle {
     pub library: Option<String>,
     /// Ranges of code that is only compiled for tests: `#[cfg(test)]` items, and the test's own crate.
     pub test_only: Vec<Range<usize>>,
+    /// The crates in it, each as a text of its own with its modules inlined: name and text.
+    pub crates: Vec<(String, String)>,
 }
 
 /// Bundles the crate of a test target.
@@ -57,7 +59,17 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
             let mut inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
             let root = inliner.root(&target.call.root()?)?;
             let test_only = inliner.test_only_ranges(&root);
-            Ok(finish(root, inliner.files, target, None, None, test_only))
+            let crates = vec![(target.call.crate_name().to_owned(), root.text.clone())];
+            let (text, map) = root.finish(inliner.files);
+            Ok(Bundle {
+                text,
+                map,
+                edition: target.call.edition().to_owned(),
+                wrapper: None,
+                library: None,
+                test_only,
+                crates,
+            })
         }
         Some(library) => {
             let mut inliner = inline::Inliner::new(library, builtin.union(&library.cfgs()), gist_cfgs.clone());
@@ -66,29 +78,23 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
             let mut test_inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
             test_inliner.files = files;
             let test_root = test_inliner.root(&target.call.root()?)?;
+            let crates = vec![
+                (library.crate_name().to_owned(), lib_root.text.clone()),
+                (target.call.crate_name().to_owned(), test_root.text.clone()),
+            ];
             let joined = front::join(target, library, lib_root, test_root)?;
-            Ok(finish(
-                joined.root,
-                test_inliner.files,
-                target,
-                Some(joined.wrapper),
-                Some(library.crate_name().to_owned()),
-                joined.test_only,
-            ))
+            let (text, map) = joined.root.finish(test_inliner.files);
+            Ok(Bundle {
+                text,
+                map,
+                edition: target.call.edition().to_owned(),
+                wrapper: Some(joined.wrapper),
+                library: Some(library.crate_name().to_owned()),
+                test_only: joined.test_only,
+                crates,
+            })
         }
     }
-}
-
-fn finish(
-    root: crate::source::mapped::Mapped,
-    files: Vec<SourceFile>,
-    target: &TestTarget,
-    wrapper: Option<String>,
-    library: Option<String>,
-    test_only: Vec<Range<usize>>,
-) -> Bundle {
-    let (text, map) = root.finish(files);
-    Bundle { text, map, edition: target.call.edition().to_owned(), wrapper, library, test_only }
 }
 
 /// What rustc sets by itself for the call's target and codegen options.

@@ -1,1 +1,46 @@
-//! Command line.
+//! The command line: one file a subcommand.
+
+mod args;
+mod list;
+mod make;
+mod run;
+mod shell;
+mod trace;
+
+use args::{Cli, Command};
+use cargo_gistify::error::{Error, ExitCode};
+use clap::{CommandFactory, Parser};
+use shell::Shell;
+use std::ffi::OsString;
+
+/// Runs the command line and gives the exit code.
+pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
+    // As a subcommand cargo passes our own name first.
+    if args.get(1).is_some_and(|a| a == "gistify") {
+        args.remove(1);
+    }
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(e) => {
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(ExitCode::Usage as u8);
+        }
+    };
+    let shell = Shell::new(&cli.output);
+    let result = cargo_gistify::process::interrupt::install().and_then(|()| match &cli.command {
+        None => make::make(&cli, &shell),
+        Some(Command::List(selection)) => list::list(selection, &cli.output, &shell),
+        Some(Command::Trace(options)) => trace::trace(options, &cli.output, &shell),
+        Some(Command::Run(options)) => run::run(options, &shell),
+        Some(Command::Completions { shell }) => {
+            clap_complete::generate(*shell, &mut Cli::command(), "cargo-gistify", &mut std::io::stdout());
+            Ok(ExitCode::Verified as u8)
+        }
+    });
+    result.unwrap_or_else(|e| fail(&shell, &e))
+}
+
+fn fail(shell: &Shell, e: &Error) -> u8 {
+    shell.error(&e.to_string());
+    e.exit_code() as u8
+}

@@ -42,6 +42,15 @@ pub enum Level {
     Full,
 }
 
+/// What a reduction is to reach.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Goal {
+    /// How far it goes.
+    pub level: Level,
+    /// Bodies that never ran may become `unimplemented!()`.
+    pub stubs: bool,
+}
+
 /// What all tests of a target share: the bundle, its nodes, its graph.
 #[derive(Debug)]
 pub struct Prepared {
@@ -169,14 +178,16 @@ impl Prepared {
     ///
     /// # Errors
     /// When rustc can't be run, or on Ctrl-C.
-    pub fn reduce(&self, test: NodeId, ran: &Ran, level: Level, compiler: &Compiler) -> Result<Reduced> {
+    pub fn reduce(&self, test: NodeId, ran: &Ran, goal: Goal, compiler: &Compiler) -> Result<Reduced> {
+        let level = goal.level;
         if level == Level::Bundle {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
         let whole = self.whole(test);
-        let never = self.cuttable(ran, &whole, level);
+        let never = self.cuttable(ran, &whole, goal);
         let full = || Plan::full(&self.bundle.text, &self.tree, &self.graph, &ran.ran, whole.clone());
         let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone()) } else { full() };
+        plan.stubs = goal.stubs;
         let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
         let mut gave_up = false;
         if !work.repair(&mut plan, false)? {
@@ -203,17 +214,25 @@ impl Prepared {
         whole
     }
 
-    /// Parts of bodies that never ran, in functions that did. What is evaluated at compile time shows no counts,
-    /// so `const fn`s stay whole.
-    fn cuttable(&self, ran: &Ran, whole: &[bool], level: Level) -> Vec<bool> {
-        (0..self.tree.nodes.len())
+    /// Parts of bodies that never ran, in functions that did; and whole bodies of functions that never did where
+    /// nothing is lost with them. What is evaluated at compile time shows no counts, so `const fn`s stay whole.
+    fn cuttable(&self, ran: &Ran, whole: &[bool], goal: Goal) -> Vec<bool> {
+        let tree = &self.tree;
+        (0..tree.nodes.len())
             .map(|i| {
-                level == Level::Full
-                    && self.tree.nodes[i].kind.in_body()
-                    && ran.never[i]
+                let node = &tree.nodes[i];
+                goal.level == Level::Full
+                    && node.kind.in_body()
+                    && !ran.ran[i]
                     && !whole[i]
-                    && self.tree.function(i).is_some_and(|f| ran.ran[f])
-                    && !self.tree.ancestors(i).any(|a| self.tree.nodes[a].is_const)
+                    && !tree.ancestors(i).any(|a| tree.nodes[a].is_const)
+                    && tree.function(i).is_some_and(|f| {
+                        if node.kind == Kind::Body {
+                            !ran.ran[f] && (node.unit || goal.stubs)
+                        } else {
+                            ran.never[i] && ran.ran[f]
+                        }
+                    })
             })
             .collect()
     }

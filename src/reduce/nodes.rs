@@ -61,13 +61,15 @@ pub enum Kind {
     Else,
     /// What stands between the braces of an `if`, or of a loop.
     Block,
+    /// What stands between the braces of a function.
+    Body,
 }
 
 impl Kind {
     /// Part of a function's body.
     #[must_use]
     pub fn in_body(self) -> bool {
-        matches!(self, Kind::Stmt | Kind::Arm | Kind::Else | Kind::Block)
+        matches!(self, Kind::Stmt | Kind::Arm | Kind::Else | Kind::Block | Kind::Body)
     }
 
     /// Gone when all of its children are.
@@ -130,6 +132,8 @@ pub struct Node {
     pub words: BTreeSet<String>,
     /// Declared inside a body.
     pub local: bool,
+    /// For a function's body: the function returns nothing, so an empty body will do.
+    pub unit: bool,
 }
 
 /// The nodes of a bundle, in preorder.
@@ -228,7 +232,7 @@ impl Tree {
     #[must_use]
     pub fn cut_range(&self, text: &str, id: NodeId) -> Range<usize> {
         let node = &self.nodes[id];
-        if node.kind == Kind::Block {
+        if matches!(node.kind, Kind::Block | Kind::Body) {
             return node.range.clone();
         }
         let mut r = node.range.clone();
@@ -290,6 +294,7 @@ impl Builder<'_> {
             macro_name: String::new(),
             words: BTreeSet::new(),
             local: self.local,
+            unit: false,
         });
         self.nodes.len() - 1
     }
@@ -426,6 +431,20 @@ impl Builder<'_> {
         self.local = was;
     }
 
+    fn function_body(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        let span = block.brace_token.span;
+        let inner = range(span.open()).end..range(span.close()).start;
+        if block.stmts.is_empty() {
+            return;
+        }
+        let id = self.push(Kind::Body, inner);
+        self.nodes[id].unit = match &sig.output {
+            syn::ReturnType::Default => true,
+            syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
+        };
+        self.inside(id, |b| b.visit_block(block));
+    }
+
     /// The inside of a block's braces.
     fn block_inside(&mut self, block: &syn::Block) {
         let span = block.brace_token.span;
@@ -452,7 +471,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::Fn, item, &f.sig.ident, &f.attrs);
                 self.nodes[id].is_const = f.sig.constness.is_some();
                 self.attributes(id, &f.attrs);
-                self.body(id, |b| b.visit_block(&f.block));
+                self.body(id, |b| b.function_body(&f.sig, &f.block));
             }
             Item::Struct(s) => {
                 let id = self.named(Kind::Struct, item, &s.ident, &s.attrs);
@@ -561,7 +580,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::ImplFn, item, &f.sig.ident, &f.attrs);
                 self.nodes[id].is_const = f.sig.constness.is_some();
                 self.attributes(id, &f.attrs);
-                self.body(id, |b| b.visit_block(&f.block));
+                self.body(id, |b| b.function_body(&f.sig, &f.block));
             }
             ImplItem::Const(c) => {
                 let id = self.named(Kind::ImplConst, item, &c.ident, &c.attrs);
@@ -583,7 +602,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 self.nodes[id].required = f.default.is_none();
                 self.attributes(id, &f.attrs);
                 if let Some(block) = &f.default {
-                    self.body(id, |b| b.visit_block(block));
+                    self.body(id, |b| b.function_body(&f.sig, block));
                 }
             }
             TraitItem::Const(c) => {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 /// The state of a reduction. What is kept is closed: all that its text uses is kept too.
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
+pub(super) struct Plan<'a> {
     pub(super) text: &'a str,
     pub(super) tree: &'a Tree,
     pub(super) graph: &'a Graph,
@@ -18,6 +18,8 @@ pub struct Plan<'a> {
     pub(super) whole: Vec<bool>,
     /// Left out.
     pub(super) cut: Vec<bool>,
+    /// Bodies that are not empty when cut say `unimplemented!()` instead.
+    pub(super) stubs: bool,
     /// Never to be cut again: cutting them was tried.
     pub(super) pinned: Vec<bool>,
     /// Imports that an error asked for.
@@ -52,6 +54,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
             dropped: vec![false; n],
@@ -70,6 +73,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
             dropped: vec![false; n],
@@ -243,7 +247,12 @@ impl<'a> Plan<'a> {
         let mut i = 1;
         while i < cut.len() {
             if cut[i] {
-                edits.push(Edit::delete(self.tree.cut_range(self.text, i)));
+                let range = self.tree.cut_range(self.text, i);
+                edits.push(if self.stubs && self.tree.nodes[i].kind == Kind::Body && !self.tree.nodes[i].unit {
+                    Edit::replace(range, " unimplemented!() ")
+                } else {
+                    Edit::delete(range)
+                });
                 i = self.tree.subtree(i).end;
             } else {
                 i += 1;

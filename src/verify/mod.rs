@@ -1,4 +1,4 @@
-//! Whether a gist does what the project does: the pure part, functions of texts.
+//! Whether a gist does what the project does.
 //!
 //! | module | what it does |
 //! |---|---|
@@ -7,11 +7,15 @@
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
 //! | [`inject`] | the original test put back into a gist |
 //! | [`scan`] | what a gist must not hold |
+//! | [`run`] | the test run in the project and the gist run in an empty directory |
+//! | [`verdict`] | all of it together: a fault class, or `ok` |
 //!
-//! It knows nothing of cargo, starts no process, and reads no file.
+//! All but [`run`] and [`verdict`] are functions of texts: they start no process and read no file.
 
 pub mod inject;
 pub mod mask;
 pub mod normalise;
 pub mod outcome;
+pub mod run;
 pub mod scan;
+pub mod verdict;

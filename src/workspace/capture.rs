@@ -87,12 +87,14 @@ pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Ve
     let records = workspace.state_dir.join("records");
     fs_err::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
     let mut artifacts = cargo_test(workspace, &records, status)?;
-    // An artifact that is fresh but has no record (someone removed it): only a rebuild brings it back.
+    // An artifact that is fresh but has no record of ours (removed, or by another version of this tool): only a
+    // rebuild brings it back.
+    let known = |record: &Utf8PathBuf| RustcCall::read(record).is_ok_and(|call| call.tool == wrapper::tool());
     let lost: Vec<&Utf8PathBuf> = artifacts
         .iter()
         .filter(|a| workspace.is_member(&a.package_id) && !is_build_script(a))
         .flat_map(|a| a.executable.iter().chain(&a.filenames))
-        .filter(|f| in_deps(f) && wrapper::record_of(f, &records).is_some_and(|r| !r.exists()))
+        .filter(|f| in_deps(f) && wrapper::record_of(f, &records).is_some_and(|r| !known(&r)))
         .collect();
     if !lost.is_empty() {
         for file in lost {

@@ -17,6 +17,9 @@ pub struct RustcCall {
     pub cwd: Utf8PathBuf,
     /// What cargo and the build script added to the environment.
     pub env: BTreeMap<String, String>,
+    /// The version of this tool and the flags it added: a record by another is as good as none.
+    #[serde(default)]
+    pub tool: String,
 }
 
 /// An `--extern`.
@@ -231,6 +234,7 @@ mod unit {
             args: args.split(' ').map(str::to_owned).collect(),
             cwd: "/w".into(),
             env: BTreeMap::new(),
+            tool: String::new(),
         }
     }
 

@@ -16,6 +16,8 @@ use std::process::Command;
 pub const RECORDS_VAR: &str = "CARGO_GISTIFY_RECORDS";
 /// Set for the wrapper: the workspace wrapper that the user has.
 pub const CHAIN_VAR: &str = "CARGO_GISTIFY_CHAIN";
+/// What instruments a crate. Counters live in the profile itself, so that a test which aborts leaves one, too.
+pub const INSTRUMENT: [&str; 2] = ["-Cinstrument-coverage", "-Cllvm-args=-runtime-counter-relocation"];
 /// File in the records directory: the environment cargo was called with, values as hashes.
 const BASE_ENV: &str = "base-env.json";
 
@@ -61,7 +63,7 @@ pub fn run(args: &[OsString]) -> Result<std::convert::Infallible> {
         write_atomically(&file, text.as_bytes())?;
         let types = call.crate_types();
         if !call.crate_name().starts_with("build_script_") && !types.contains(&"proc-macro") {
-            command.args(["-C", "instrument-coverage"]);
+            command.args(INSTRUMENT);
         }
     }
     let program = command.get_program().to_string_lossy().into_owned();
@@ -82,7 +84,13 @@ fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> 
         .filter(|(k, _)| ![RECORDS_VAR, CHAIN_VAR, "RUSTC_WORKSPACE_WRAPPER", "LLVM_PROFILE_FILE"].contains(&k.as_str()))
         .collect();
     let cwd = super::current_dir()?;
-    Ok(Some(RustcCall { rustc: rustc.clone(), args: args.to_vec(), cwd, env }))
+    Ok(Some(RustcCall { rustc: rustc.clone(), args: args.to_vec(), cwd, env, tool: tool() }))
+}
+
+/// What [`RustcCall::tool`] is for records of this version.
+#[must_use]
+pub fn tool() -> String {
+    format!("{} {}", env!("CARGO_PKG_VERSION"), INSTRUMENT.join(" "))
 }
 
 /// The file a call is recorded in: the name that the artifact has too, so that a fresh artifact finds its record.

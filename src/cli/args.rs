@@ -1,0 +1,263 @@
+//! The arguments, named as cargo names them.
+
+use camino::Utf8PathBuf;
+use cargo_gistify::reduce::Level;
+use cargo_gistify::workspace::CargoOptions;
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Turn one test of a Cargo project into a single, minimal, verified Rust file
+///
+/// The test is built with coverage and run; the crate is bundled into one file and reduced to what ran and what
+/// rustc needs to compile that; the original test is put back, both are run and compared, and the scores printed.
+/// Your files are never written to.
+#[derive(Debug, Parser)]
+#[command(name = "cargo gistify", bin_name = "cargo gistify", version, styles = STYLES, args_conflicts_with_subcommands = true)]
+#[command(
+    after_help = "Exit codes: 0 verified, 2 usage, 3 time-out, 4 no test selected, 5 unsupported or not deterministic,\n\
+    70 internal, 96 set-up, 100 made but not verified, 101 project doesn't build, 102 metadata, 104 listing failed.\n\n\
+    Examples:\n  cargo gistify parse::empty_input\n  cargo gistify --test api --exact round_trip -o repro.rs\n  cargo gistify run repro.rs"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) make: MakeArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List every test of every target: place, kind, ignored, should-panic, group
+    List(SelectionArgs),
+    /// Show what a test runs: functions, lines, regions, call counts
+    Trace(TraceArgs),
+    /// Run a gist, also one with dependencies; exits as the test exits
+    Run(RunArgs),
+    /// Print a completion script
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MakeArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Where the gist goes: a file, a directory, or `-` for standard output [default: target/gistify/gists/]
+    #[arg(short, long = "output", value_name = "PATH")]
+    pub(crate) output_path: Option<Utf8PathBuf>,
+    /// How far to go: the whole crate, items only, or statements, too
+    #[arg(long, value_enum, default_value_t = LevelArg::Full)]
+    pub(crate) level: LevelArg,
+    /// Let bodies that never ran become `unimplemented!()`
+    #[arg(long)]
+    pub(crate) allow_stubs: bool,
+    /// Write the source map (JSON) here
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<Utf8PathBuf>,
+    /// Seconds that one run of the test may take [default: 300; later runs ten times the first, at least 20]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TraceArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// Show the source with a count at each line
+    #[arg(long)]
+    pub(crate) source: bool,
+    /// Seconds that the test may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
+    pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The gist
+    pub(crate) gist: Utf8PathBuf,
+    /// A rustup toolchain to use, like `1.95` or `nightly`
+    #[arg(long)]
+    pub(crate) toolchain: Option<String>,
+    /// Do not reach for the network
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Arguments for the test harness
+    #[arg(last = true)]
+    pub(crate) args: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SelectionArgs {
+    /// Tests to select: parts of their paths, or whole paths with --exact
+    #[arg(value_name = "TEST")]
+    pub(crate) tests: Vec<String>,
+    /// TEST is a whole path
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// Leave out tests whose path has this part (or is this, with --exact)
+    #[arg(long, value_name = "TEST")]
+    pub(crate) skip: Vec<String>,
+    /// Select ignored tests, too
+    #[arg(long, visible_alias = "include-ignored")]
+    pub(crate) ignored: bool,
+    #[command(flatten)]
+    pub(crate) cargo: CargoArgs,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CargoArgs {
+    /// Package(s) to select
+    #[arg(short, long, value_name = "SPEC", help_heading = "Package and target selection")]
+    package: Vec<String>,
+    /// All packages of the workspace
+    #[arg(long, help_heading = "Package and target selection")]
+    workspace: bool,
+    /// Packages to leave out
+    #[arg(long, value_name = "SPEC", help_heading = "Package and target selection")]
+    exclude: Vec<String>,
+    /// Unit tests of the library
+    #[arg(long, help_heading = "Package and target selection")]
+    lib: bool,
+    /// Unit tests of all binaries
+    #[arg(long, help_heading = "Package and target selection")]
+    bins: bool,
+    /// Unit tests of a binary
+    #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
+    bin: Vec<String>,
+    /// An integration test
+    #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
+    test: Vec<String>,
+    /// Tests of an example
+    #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
+    example: Vec<String>,
+    /// Features to activate
+    #[arg(short = 'F', long, value_name = "FEATURES", help_heading = "Feature selection")]
+    features: Vec<String>,
+    /// All features
+    #[arg(long, help_heading = "Feature selection")]
+    all_features: bool,
+    /// No default features
+    #[arg(long, help_heading = "Feature selection")]
+    no_default_features: bool,
+    /// Build profile
+    #[arg(long, value_name = "PROFILE", help_heading = "Compilation options")]
+    profile: Option<String>,
+    /// Target triple
+    #[arg(long, value_name = "TRIPLE", help_heading = "Compilation options")]
+    target: Option<String>,
+    /// Directory for build artifacts
+    #[arg(long, value_name = "DIRECTORY", help_heading = "Compilation options")]
+    target_dir: Option<Utf8PathBuf>,
+    /// Number of parallel jobs
+    #[arg(short, long, value_name = "N", help_heading = "Compilation options")]
+    jobs: Option<String>,
+    /// Path to Cargo.toml
+    #[arg(short, long, value_name = "PATH", help_heading = "Manifest options")]
+    manifest_path: Option<Utf8PathBuf>,
+    /// The lock file must not change
+    #[arg(long, help_heading = "Manifest options")]
+    locked: bool,
+    /// Do not reach for the network
+    #[arg(long, help_heading = "Manifest options")]
+    offline: bool,
+    /// --locked and --offline
+    #[arg(long, help_heading = "Manifest options")]
+    frozen: bool,
+}
+
+impl CargoArgs {
+    pub(crate) fn options(&self) -> CargoOptions {
+        let a = self.clone();
+        CargoOptions {
+            manifest_path: a.manifest_path,
+            packages: a.package,
+            workspace: a.workspace,
+            exclude: a.exclude,
+            lib: a.lib,
+            all_bins: a.bins,
+            bins: a.bin,
+            all_tests: false,
+            tests: a.test,
+            all_examples: false,
+            examples: a.example,
+            features: a.features,
+            all_features: a.all_features,
+            no_default_features: a.no_default_features,
+            profile: a.profile,
+            target: a.target,
+            target_dir: a.target_dir,
+            jobs: a.jobs,
+            locked: a.locked,
+            offline: a.offline,
+            frozen: a.frozen,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct OutputArgs {
+    /// What goes to standard output
+    #[arg(long, value_enum, default_value_t, global = true, value_name = "FORMAT")]
+    pub(crate) message_format: MessageFormat,
+    /// Colours
+    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN", env = "CARGO_TERM_COLOR")]
+    pub(crate) color: ColorChoice,
+    /// No status lines
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// More about what is done
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum MessageFormat {
+    /// For people
+    #[default]
+    Human,
+    /// One JSON object a line
+    Json,
+    /// JSON with line breaks
+    JsonPretty,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// When the terminal can
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LevelArg {
+    /// The whole crate as one file
+    Bundle,
+    /// Only the items that are needed
+    Items,
+    /// Statements, arms and branches that never ran go, too
+    Full,
+}
+
+impl From<LevelArg> for Level {
+    fn from(arg: LevelArg) -> Level {
+        match arg {
+            LevelArg::Bundle => Level::Bundle,
+            LevelArg::Items => Level::Items,
+            LevelArg::Full => Level::Full,
+        }
+    }
+}

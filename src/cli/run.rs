@@ -1,0 +1,98 @@
+//! `cargo gistify run`: runs any gist, also one with dependencies.
+
+use super::args::RunArgs;
+use super::shell::Shell;
+use camino::Utf8PathBuf;
+use cargo_gistify::compile::{temp_dir, utf8};
+use cargo_gistify::error::{Error, Result};
+use cargo_gistify::gist::{EmbeddedManifest, read_manifest, run_line_flags};
+use cargo_gistify::process::run_inherited;
+use std::process::Command;
+
+pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
+    let text = fs_err::read_to_string(&args.gist).map_err(Error::path("read", &args.gist))?;
+    let manifest = read_manifest(&text)?;
+    let room = temp_dir()?;
+    let dir = utf8(room.path())?.to_owned();
+    let status = if manifest.dependencies.is_empty() {
+        shell.status("Compiling", args.gist.as_str());
+        std_only(args, &manifest, &text, &dir)?
+    } else {
+        with_dependencies(args, &manifest, &text, &dir)?
+    };
+    Ok(status)
+}
+
+/// The program of a toolchain, through rustup when one is named.
+fn tool(name: &str, toolchain: Option<&String>) -> Command {
+    match toolchain {
+        Some(t) => {
+            let mut c = Command::new("rustup");
+            c.args(["run", t.as_str(), name]);
+            c
+        }
+        None => Command::new(name),
+    }
+}
+
+fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8PathBuf) -> Result<u8> {
+    let mut rustc = tool("rustc", args.toolchain.as_ref());
+    rustc
+        .args(["--edition", manifest.edition.as_deref().unwrap_or("2021"), "--test", "-A", "warnings"])
+        .args(run_line_flags(text))
+        .arg(args.gist.as_str())
+        .args(["-o", dir.join("gist").as_str()]);
+    let built = run_inherited(&mut rustc)?;
+    if !built.success() {
+        return Ok(code(built));
+    }
+    Ok(code(run_inherited(Command::new(dir.join("gist")).args(&args.args))?))
+}
+
+/// Makes a temporary package of the gist and its manifest; dependencies are built once for all gists of a user.
+fn with_dependencies(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8PathBuf) -> Result<u8> {
+    let mut table = manifest.table.clone();
+    let package = table.entry("package").or_insert_with(|| toml::Value::Table(toml::Table::new()));
+    if let Some(package) = package.as_table_mut() {
+        package.insert("name".into(), "gist".into());
+        package.insert("version".into(), "0.0.0".into());
+        package.insert("publish".into(), false.into());
+        package.entry("edition").or_insert_with(|| manifest.edition.clone().unwrap_or_else(|| "2021".into()).into());
+    }
+    table.insert("workspace".into(), toml::Value::Table(toml::Table::new()));
+    let lib: toml::Table =
+        toml::from_str("path = \"gist.rs\"\ndoctest = false").map_err(|e| Error::Internal(e.to_string()))?;
+    table.insert("lib".into(), toml::Value::Table(lib));
+    fs_err::write(dir.join("Cargo.toml"), table.to_string()).map_err(Error::io("failed to write a manifest"))?;
+    fs_err::write(dir.join("gist.rs"), text).map_err(Error::io("failed to copy the gist"))?;
+    let mut cargo = tool("cargo", args.toolchain.as_ref());
+    if args.toolchain.is_none() {
+        cargo = cargo_gistify::workspace::cargo();
+    }
+    cargo.args(["test", "--quiet", "--lib", "--manifest-path", dir.join("Cargo.toml").as_str()]);
+    if args.offline {
+        cargo.arg("--offline");
+    }
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        cargo.env("CARGO_TARGET_DIR", cache_dir()?);
+    }
+    cargo.env("RUSTFLAGS", format!("{} -Awarnings", std::env::var("RUSTFLAGS").unwrap_or_default()).trim());
+    cargo.arg("--").args(&args.args);
+    Ok(code(run_inherited(&mut cargo)?))
+}
+
+/// Where the dependencies of gists are built: the user's cache directory.
+fn cache_dir() -> Result<Utf8PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(std::path::PathBuf::from)
+        .or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir);
+    cargo_gistify::compile::utf8_buf(base.join("cargo-gistify").join("run"))
+}
+
+/// The child's own status; a signal as a shell gives it.
+fn code(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    let n = status.code().or_else(|| status.signal().map(|s| 128 + s)).unwrap_or(1);
+    u8::try_from(n).unwrap_or(1)
+}

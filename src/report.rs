@@ -1,0 +1,109 @@
+//! What a run says: one stable object for machines, a short summary for people.
+
+use crate::gist::Gist;
+use crate::verify::verdict::Verdict;
+use crate::workspace::capture::TargetKind;
+use camino::Utf8PathBuf;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Version of [`Report`]; raised when a field changes its meaning or goes.
+pub const SCHEMA: u32 = 1;
+
+/// Which test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TestId {
+    /// The package's name.
+    pub package: String,
+    /// The kind of target.
+    pub target_kind: TargetKind,
+    /// The target's name.
+    pub target: String,
+    /// The test's path; for a parameterised group the function's.
+    pub name: String,
+}
+
+/// The figures of `docs/metrics.md`. Rates go from 0 to 1; `null` when there is nothing to measure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Metrics {
+    /// 1 if the outcome equals the reference outcome, else 0.
+    pub execution_fidelity: Option<f64>,
+    /// Executed share of the gist's executable lines.
+    pub line_execution_rate: Option<f64>,
+    /// Share of the gist's lines that stand in the same place of the project.
+    pub line_existence_rate: Option<f64>,
+    /// Lines of the gist, header included.
+    pub lines: Option<usize>,
+    /// Lines that are neither blank nor comment.
+    pub code_lines: Option<usize>,
+    /// Code lines of the full bundle.
+    pub bundle_lines: Option<usize>,
+    /// Bodies that were replaced by `unimplemented!()` and the like.
+    pub stubs: Option<usize>,
+    /// Lines that the project does not have there.
+    pub foreign_lines: Option<usize>,
+    /// Function calls executed by the test in the project.
+    pub trace_length: Option<u64>,
+    /// Files of the project that ran.
+    pub files_touched: Option<usize>,
+}
+
+/// What it cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Cost {
+    /// Wall time in seconds; the first test of a target carries the build, the bundle and the graph.
+    pub wall_s: f64,
+    /// Calls of rustc, other than those that cargo made.
+    pub rustc_calls: usize,
+    /// Peak memory of this tool in bytes, children not included.
+    pub peak_rss_bytes: u64,
+    /// Wall seconds by stage.
+    pub stages: BTreeMap<&'static str, f64>,
+}
+
+/// One test's result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Report {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Which test.
+    pub test: TestId,
+    /// Where the gist is; `null` when none was written.
+    pub gist: Option<Utf8PathBuf>,
+    /// The fault class, or `ok`; `unsupported`, `nondeterministic`, `time-out`, `bundling` and the like when no gist
+    /// could be made.
+    pub verdict: String,
+    /// Why it is not `ok`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The figures.
+    pub metrics: Metrics,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// A gist that was made, whether it verified or not.
+#[derive(Debug)]
+pub struct Made {
+    /// The file.
+    pub gist: Gist,
+    /// The verdict on it.
+    pub verdict: Verdict,
+    /// Why it is not `ok`.
+    pub reason: String,
+    /// The line that runs it.
+    pub run_line: String,
+    /// The figures.
+    pub metrics: Metrics,
+    /// Wall seconds by stage.
+    pub stages: BTreeMap<&'static str, f64>,
+    /// Calls of rustc.
+    pub rustc_calls: usize,
+}
+
+/// Peak memory of this process, in bytes.
+#[must_use]
+pub fn peak_rss_bytes() -> u64 {
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF);
+    usage.ok().and_then(|u| u64::try_from(u.max_rss()).ok()).unwrap_or(0) * 1024
+}

@@ -1,0 +1,367 @@
+//! The whole road for one target's tests: what they share is made once.
+
+use crate::bundle::bundle;
+use crate::compile::Compiler;
+use crate::error::{Error, Result};
+use crate::gist::{Facts, finish};
+use crate::reduce::nodes::{Kind, NodeId};
+use crate::reduce::ran::Ran;
+use crate::reduce::{Goal, Level, Prepared, prepare};
+use crate::report::{Made, Metrics};
+use crate::score::existence::{CrateText, Index, Options, Wrapper};
+use crate::score::size::{Size, stubs};
+use crate::tests::Test;
+use crate::trace::{Coverage, CoverageMap};
+use crate::verify::inject::{Helper, Identity, OriginalTest, TestKind};
+use crate::verify::run::{Cases, REFERENCE_RUNS, Reference, project_run, reference};
+use crate::verify::verdict::{Claim, Verdict, Verified, verify};
+use crate::workspace::Workspace;
+use crate::workspace::capture::TestTarget;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a test may take in the project unless told otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How a gist is to be made.
+#[derive(Clone, Debug)]
+pub struct MakeOptions {
+    /// How far it is reduced, and whether stubs are allowed.
+    pub goal: Goal,
+    /// Ignored tests are run.
+    pub ignored: bool,
+    /// For one run of the test.
+    pub timeout: Option<Duration>,
+    /// The file's name, as the header's run line has it.
+    pub file_name: String,
+}
+
+/// One test, or all cases of a parameterised one.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its name: the test's path, or the function's for a group.
+    pub name: String,
+    /// The cases.
+    pub tests: Vec<Test>,
+}
+
+/// Groups tests into tasks: cases of one function belong together.
+#[must_use]
+pub fn tasks(tests: Vec<Test>) -> Vec<Task> {
+    let mut out: Vec<Task> = Vec::new();
+    for test in tests {
+        let name = test.group.clone().unwrap_or_else(|| test.name.clone());
+        match out.iter_mut().find(|t| t.name == name && test.group.is_some()) {
+            Some(task) => task.tests.push(test),
+            None => out.push(Task { name, tests: vec![test] }),
+        }
+    }
+    out
+}
+
+/// What all tests of a target share.
+#[derive(Debug)]
+pub struct Session<'w> {
+    workspace: &'w Workspace,
+    target: &'w TestTarget,
+    compiler: Compiler,
+    coverage_map: CoverageMap,
+    prepared: Prepared,
+    index: Index,
+    layout: Options,
+    bundle_size: Size,
+    prepare_calls: usize,
+    /// Wall seconds of the shared stages.
+    pub stages: BTreeMap<&'static str, f64>,
+}
+
+/// Runs `f` and adds its wall time to a stage.
+fn timed<T>(stages: &mut BTreeMap<&'static str, f64>, stage: &'static str, f: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = f();
+    *stages.entry(stage).or_default() += start.elapsed().as_secs_f64();
+    out
+}
+
+impl<'w> Session<'w> {
+    /// Bundles the target's crate and asks rustc for its graph.
+    ///
+    /// `stage` hears what is being done.
+    ///
+    /// # Errors
+    /// What can't be bundled, with the reason.
+    pub fn open(workspace: &'w Workspace, target: &'w TestTarget, stage: &dyn Fn(&str, &str)) -> Result<Session<'w>> {
+        let mut stages = BTreeMap::new();
+        let what = format!("{} {}", target.package, target.selector());
+        if target.call.codegen("panic").last() == Some("abort") {
+            return Err(Error::Unsupported {
+                test: what,
+                reason: "it is built with `panic = \"abort\"`, so a failing test takes the whole run with it; use a profile that unwinds (--profile)".into(),
+            });
+        }
+        stage("Bundling", &what);
+        let bundle = timed(&mut stages, "bundle", || bundle(target))?;
+        let compiler = Compiler::new(target);
+        stage("Graphing", &what);
+        let prepared = timed(&mut stages, "graph", || prepare(bundle, &compiler, &what))?;
+        let prepare_calls = compiler.calls();
+        let coverage_map = CoverageMap::load(&[&target.executable])?;
+        let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
+        let crates: Vec<CrateText> =
+            prepared.bundle.crates.iter().map(|(name, text)| CrateText::new(name.clone(), text.clone())).collect();
+        let (index, bundle_size) = timed(&mut stages, "index", || {
+            Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
+        })?;
+        let wrappers = prepared
+            .bundle
+            .wrapper
+            .iter()
+            .map(|module| Wrapper { module: module.clone(), krate: target.call.crate_name().to_owned() });
+        let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
+        Ok(Session {
+            workspace,
+            target,
+            compiler,
+            coverage_map,
+            prepared,
+            index,
+            layout,
+            bundle_size,
+            prepare_calls,
+            stages,
+        })
+    }
+
+    /// Calls of rustc that all tests share.
+    #[must_use]
+    pub fn prepare_calls(&self) -> usize {
+        self.prepare_calls
+    }
+
+    /// The bundle and what is known of it.
+    #[must_use]
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// Makes, verifies and scores the gist of a task.
+    ///
+    /// # Errors
+    /// When no gist can be made; one that does not verify is not an error.
+    pub fn make(&self, task: &Task, options: &MakeOptions, stage: &dyn Fn(&str, &str)) -> Result<Made> {
+        let mut stages = BTreeMap::new();
+        let calls = self.compiler.calls();
+        let cases = Cases { names: task.tests.iter().map(|t| t.name.clone()).collect(), ignored: options.ignored };
+        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        stage("Tracing", &task.name);
+        let first = timed(&mut stages, "trace", || project_run(self.target, &cases, Some(&self.coverage_map), timeout))?;
+        let coverage = first.coverage().cloned().unwrap_or_default();
+        self.check_trace(task, &coverage, &first, timeout)?;
+        let test = self.locate(task)?;
+        let limit = options.timeout.unwrap_or_else(|| (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT));
+
+        stage("Reducing", &task.name);
+        let (reduced, rest) = std::thread::scope(|scope| {
+            // The other reference runs wait for nothing.
+            let runs = scope.spawn(|| {
+                (1..REFERENCE_RUNS).map(|_| project_run(self.target, &cases, None, limit)).collect::<Result<Vec<_>>>()
+            });
+            let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
+            let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, options.goal, &self.compiler));
+            (reduced.map(|r| (r, ran)), runs.join())
+        });
+        let rest = rest.map_err(|_| Error::Internal("a reference run panicked".into()))?;
+        let (mut reduced, ran) = reduced?;
+        let mut runs = vec![first];
+        runs.extend(rest?);
+        let reference = reference(self.target, &cases, runs, limit)?;
+
+        stage("Verifying", &task.name);
+        let gist_names: Vec<String> = cases.names.iter().map(|n| self.in_gist(n)).collect();
+        let gist_test = self.in_gist(&task.name);
+        let facts = Facts {
+            workspace: self.workspace,
+            target: self.target,
+            test: &task.name,
+            gist_test: if task.tests.len() == 1 { &gist_names[0] } else { &gist_test },
+            file_name: &options.file_name,
+        };
+        let original = self.original(test, &gist_names[0]);
+        let crates: Vec<String> = self.prepared.bundle.crates.iter().take(1).map(|(name, _)| name.clone()).collect();
+        let types = self.types();
+        let claim = Claim {
+            target: self.target,
+            original: &original,
+            reference: &reference,
+            cases: &cases,
+            gist_names: &gist_names,
+            crates: &crates,
+            project_text: &self.prepared.bundle.text,
+            types: &types,
+            timeout: limit,
+        };
+        // Should the smallest text not verify, wider ones are tried: the last is the whole crate.
+        let levels: &[Level] = match options.goal.level {
+            Level::Full => &[Level::Items, Level::Bundle],
+            Level::Items => &[Level::Bundle],
+            Level::Bundle => &[],
+        };
+        let mut levels = levels.iter();
+        let (gist, verified) = loop {
+            let gist = finish(&reduced.text, &reduced.map, &self.prepared.bundle, &facts)?;
+            let verified = timed(&mut stages, "verify", || verify(&gist.text, Some(&gist.map), &claim, &self.compiler))?;
+            if verified.verdict == Verdict::Ok {
+                break (gist, verified);
+            }
+            let Some(&level) = levels.next() else { break (gist, verified) };
+            let goal = Goal { level, stubs: false };
+            reduced = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, goal, &self.compiler))?;
+        };
+        let metrics = timed(&mut stages, "score", || self.metrics(&gist.text, &verified, &coverage))?;
+        let run_line = gist.text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap_or_default().to_owned();
+        Ok(Made {
+            gist,
+            verdict: verified.verdict,
+            reason: verified.reason,
+            run_line,
+            metrics,
+            stages,
+            rustc_calls: self.compiler.calls() - calls,
+        })
+    }
+
+    /// The first run has to have left a profile with something in it.
+    fn check_trace(
+        &self,
+        task: &Task,
+        coverage: &Coverage,
+        run: &crate::verify::run::ProjectRun,
+        timeout: Duration,
+    ) -> Result<()> {
+        if run.timed_out() {
+            return Err(Error::TimeOut { what: format!("the test {}", task.name), limit_s: timeout.as_secs() });
+        }
+        if coverage.trace_length() > 0 {
+            return Ok(());
+        }
+        let reason = match run.signal() {
+            Some(signal) => format!("it was ended by signal {signal} and left no profile, so what ran is not known"),
+            None if coverage.is_empty() => {
+                "it left no profile: did it end the process without running exit handlers?".to_owned()
+            }
+            None => "its profile is empty: no code of the project ran".to_owned(),
+        };
+        Err(Error::Unsupported { test: task.name.clone(), reason })
+    }
+
+    /// The test's path in the gist.
+    fn in_gist(&self, name: &str) -> String {
+        match &self.prepared.bundle.wrapper {
+            Some(wrapper) => format!("{wrapper}::{name}"),
+            None => name.to_owned(),
+        }
+    }
+
+    fn locate(&self, task: &Task) -> Result<NodeId> {
+        let test = &task.tests[0];
+        let bundle = &self.prepared.bundle;
+        let place = test.file.as_ref().and_then(|f| {
+            let file = bundle.map.file(f)?;
+            let at = bundle.map.files[file].offset(crate::tests::byte_position(test, &bundle.map.files[file]));
+            bundle.map.images(file, at).last()
+        });
+        self.prepared.locate(&test.name, place).ok_or_else(|| Error::Unsupported {
+            test: task.name.clone(),
+            reason: "the code that makes this test was not found in the crate's sources; is it made by a procedural macro?"
+                .into(),
+        })
+    }
+
+    /// The original test as the bundle has it: `cfg`s resolved, the rest unchanged.
+    fn original(&self, test: NodeId, gist_name: &str) -> OriginalTest {
+        let tree = &self.prepared.tree;
+        let text = |id: NodeId| self.prepared.bundle.text[tree.nodes[id].range.clone()].to_owned();
+        let mut path: Vec<String> = tree
+            .ancestors(test)
+            .skip(1)
+            .filter(|&a| tree.nodes[a].kind == Kind::Module)
+            .map(|a| tree.nodes[a].name.clone())
+            .collect();
+        path.reverse();
+        let helpers = self
+            .prepared
+            .helpers(test)
+            .into_iter()
+            .filter(|&h| h != test)
+            .filter_map(|h| Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h) }))
+            .collect();
+        let kind = if tree.nodes[test].kind == Kind::MacroCall { TestKind::MacroCall } else { TestKind::Function };
+        let name = match kind {
+            TestKind::Function => tree.nodes[test].name.clone(),
+            TestKind::MacroCall => gist_name.to_owned(),
+        };
+        OriginalTest { path, name, tokens: text(test), kind, helpers }
+    }
+
+    /// Type names carry the crate's name: `gist::` stands for the library's, `gist::wrapper::` for the test's.
+    fn types(&self) -> Vec<(String, String)> {
+        let bundle = &self.prepared.bundle;
+        let mut out = Vec::new();
+        if let (Some(wrapper), Some((name, _))) = (&bundle.wrapper, bundle.crates.get(1)) {
+            out.push((format!("gist::{wrapper}::"), format!("{name}::")));
+        }
+        if let Some((name, _)) = bundle.crates.first() {
+            out.push(("gist::".to_owned(), format!("{name}::")));
+        }
+        out
+    }
+
+    fn metrics(&self, gist: &str, verified: &Verified, trace: &Coverage) -> Result<Metrics> {
+        let parse = |e: crate::score::ParseError| Error::Internal(format!("the gist can't be scored: {e}"));
+        let size = Size::of(gist).map_err(parse)?;
+        let existence = self.index.score(gist, &self.layout).map_err(parse)?;
+        if std::env::var_os("GISTIFY_DEBUG").is_some() {
+            for f in &existence.foreign {
+                eprintln!("foreign: {} in {}", f.line_text, f.block);
+            }
+        }
+        Ok(Metrics {
+            execution_fidelity: Some(if verified.verdict == Verdict::Ok { 1.0 } else { 0.0 }),
+            line_execution_rate: verified.coverage.as_ref().and_then(line_execution),
+            line_existence_rate: Some(existence.rate),
+            lines: Some(size.lines),
+            code_lines: Some(size.code_lines),
+            bundle_lines: Some(self.bundle_size.code_lines),
+            stubs: Some(stubs(gist, &self.index, &self.layout).map_err(parse)?),
+            foreign_lines: Some(existence.foreign.len()),
+            trace_length: Some(trace.trace_length()),
+            files_touched: Some(self.touched(trace)),
+        })
+    }
+
+    /// Files of the project that ran: those of dependencies and of the standard library don't count.
+    fn touched(&self, trace: &Coverage) -> usize {
+        trace.touched().into_iter().filter(|&f| self.prepared.bundle.map.file(&trace.files[f]).is_some()).count()
+    }
+}
+
+/// Executed share of the executable lines of the gist, from LLVM's own line coverage.
+fn line_execution(coverage: &Coverage) -> Option<f64> {
+    let file = coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))?;
+    let lines = coverage.line_counts(file);
+    let executed = lines.values().filter(|&&n| n > 0).count();
+    #[expect(clippy::cast_precision_loss, reason = "line counts are small")]
+    (!lines.is_empty()).then(|| executed as f64 / lines.len() as f64)
+}
+
+/// A reference of one test, for callers that verify a gist they have.
+///
+/// # Errors
+/// As [`reference`].
+pub fn reference_of(target: &TestTarget, cases: &Cases, map: &CoverageMap, timeout: Duration) -> Result<Reference> {
+    let mut runs = vec![project_run(target, cases, Some(map), timeout)?];
+    for _ in 1..REFERENCE_RUNS {
+        runs.push(project_run(target, cases, None, timeout)?);
+    }
+    reference(target, cases, runs, timeout)
+}

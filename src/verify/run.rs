@@ -1,0 +1,267 @@
+//! Runs: the test in the project, several times, and the gist in an empty directory.
+
+use super::mask::{Masks, masks};
+use super::normalise::Normaliser;
+use super::outcome::{ExitClass, Outcome};
+use crate::compile::{FILE_NAME, temp_dir, utf8};
+use crate::error::{Error, Result};
+use crate::process::{Limits, Output, run};
+use crate::source::map::{SourceMap, line_starts, position};
+use crate::trace::{Coverage, CoverageMap};
+use crate::workspace::capture::TestTarget;
+use camino::Utf8Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How often the test is run in the project.
+pub const REFERENCE_RUNS: usize = 3;
+
+/// Which cases are run: the paths in the project, and what libtest is told.
+#[derive(Clone, Debug)]
+pub struct Cases {
+    /// Paths of the test's cases in the project.
+    pub names: Vec<String>,
+    /// Ignored tests are run, too.
+    pub ignored: bool,
+}
+
+/// How a test ends in the project.
+#[derive(Debug)]
+pub struct Reference {
+    /// What all runs agree on.
+    pub outcome: Outcome,
+    /// What differs between runs in stdout, and is masked on both sides.
+    pub stdout_masks: Masks,
+    /// The same for stderr.
+    pub stderr_masks: Masks,
+    /// What ran, of the first run.
+    pub coverage: Coverage,
+    /// The longest run.
+    pub wall: Duration,
+}
+
+/// One run in the project.
+#[derive(Debug)]
+pub struct ProjectRun {
+    output: Output,
+    coverage: Option<Coverage>,
+}
+
+impl ProjectRun {
+    /// What ran.
+    #[must_use]
+    pub fn coverage(&self) -> Option<&Coverage> {
+        self.coverage.as_ref()
+    }
+
+    /// It ran into its time limit.
+    #[must_use]
+    pub fn timed_out(&self) -> bool {
+        self.output.timed_out
+    }
+
+    /// The signal that ended it.
+    #[must_use]
+    pub fn signal(&self) -> Option<i32> {
+        self.output.signal()
+    }
+
+    /// Wall time.
+    #[must_use]
+    pub fn wall(&self) -> Duration {
+        self.output.wall
+    }
+}
+
+fn test_args(command: &mut Command, names: impl IntoIterator<Item = impl AsRef<str>>, ignored: bool) {
+    command.args(["--exact", "--nocapture", "--test-threads=1", "--color=never"]);
+    if ignored {
+        command.arg("--include-ignored");
+    }
+    for name in names {
+        command.arg(name.as_ref());
+    }
+    pin_environment(command);
+}
+
+/// The same surroundings for both sides.
+fn pin_environment(command: &mut Command) {
+    for (name, value) in [
+        ("TZ", "UTC"),
+        ("LC_ALL", "C"),
+        ("LANG", "C"),
+        ("RUST_BACKTRACE", "0"),
+        ("NO_COLOR", "1"),
+        ("CARGO_TERM_COLOR", "never"),
+        ("INSTA_UPDATE", "no"),
+        ("INSTA_FORCE_PASS", "0"),
+    ] {
+        command.env(name, value);
+    }
+    for name in [
+        "RUST_TEST_THREADS",
+        "RUST_TEST_NOCAPTURE",
+        "RUST_TEST_SHUFFLE",
+        "RUST_LOG",
+        "TRYBUILD",
+        "FORCE_COLOR",
+        "CLICOLOR_FORCE",
+    ] {
+        command.env_remove(name);
+    }
+}
+
+/// Runs the test once in the project.
+///
+/// # Errors
+/// When the executable can't be started, or its profile can't be read.
+pub fn project_run(target: &TestTarget, cases: &Cases, map: Option<&CoverageMap>, timeout: Duration) -> Result<ProjectRun> {
+    let profiles = temp_dir()?;
+    let mut command = Command::new(&target.executable);
+    command
+        .current_dir(&target.package_dir)
+        .envs(&target.call.env)
+        .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    test_args(&mut command, &cases.names, cases.ignored);
+    let output = run(&mut command, Limits { timeout: Some(timeout), ..Limits::default() })?;
+    let coverage = match map {
+        Some(map) => Some(map.coverage(utf8(profiles.path())?)?),
+        None => None,
+    };
+    Ok(ProjectRun { output, coverage })
+}
+
+fn class(output: &Output) -> ExitClass {
+    ExitClass::of(output.status.code(), output.signal(), output.timed_out)
+}
+
+/// What several runs agree on.
+///
+/// # Errors
+/// [`Error::Nondeterministic`] when they agree on too little; [`Error::TimeOut`] when one did not end.
+pub fn reference(target: &TestTarget, cases: &Cases, runs: Vec<ProjectRun>, timeout: Duration) -> Result<Reference> {
+    let normaliser = Normaliser {
+        location: None,
+        tests: Vec::new(),
+        types: Vec::new(),
+        paths: vec![(format!("{}/", target.call.cwd), String::new()), (target.call.cwd.to_string(), "<project>".into())],
+    };
+    let what = || cases.names.first().cloned().unwrap_or_default();
+    let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
+    let mut outcomes = Vec::new();
+    let mut coverage = None;
+    let mut wall = Duration::ZERO;
+    for r in runs {
+        if r.output.timed_out {
+            return Err(Error::TimeOut { what: format!("the test {}", what()), limit_s: timeout.as_secs() });
+        }
+        wall = wall.max(r.output.wall);
+        let (stdout, stderr) = (normaliser.apply(&r.output.stdout_text()), normaliser.apply(&r.output.stderr_text()));
+        outcomes.push(Outcome::parse(&stdout, &stderr, class(&r.output), &selected));
+        coverage = coverage.or(r.coverage);
+    }
+    let Some(first) = outcomes.first() else { return Err(Error::Internal("no reference run".into())) };
+    if let Some(other) = outcomes.iter().find(|o| o.cases != first.cases || o.exit != first.exit) {
+        return Err(Error::Nondeterministic {
+            test: what(),
+            reason: format!(
+                "it ended as {:?} {:?} in one run and as {:?} {:?} in another",
+                first.exit, first.cases, other.exit, other.cases
+            ),
+        });
+    }
+    let agree = |text: fn(&Outcome) -> &String, stream: &str| {
+        let texts: Vec<String> = outcomes.iter().map(|o| text(o).clone()).collect();
+        masks(&texts).map_err(|d| Error::Nondeterministic {
+            test: what(),
+            reason: format!(
+                "line {} of its {stream} differs between runs: `{}` and `{}`",
+                d.line,
+                d.first.trim(),
+                d.other.trim()
+            ),
+        })
+    };
+    let stdout_masks = agree(|o| &o.stdout, "stdout")?;
+    let stderr_masks = agree(|o| &o.stderr, "stderr")?;
+    let outcome = first.masked(&stdout_masks, &stderr_masks);
+    Ok(Reference { outcome, stdout_masks, stderr_masks, coverage: coverage.unwrap_or_default(), wall })
+}
+
+/// A gist as it is run: its text and where that comes from.
+#[derive(Clone, Debug)]
+pub struct GistRun<'a> {
+    /// The text, with the test injected.
+    pub text: &'a str,
+    /// Its source map; an agent's gist has none.
+    pub map: Option<&'a SourceMap>,
+    /// The executable.
+    pub executable: &'a Utf8Path,
+    /// Paths of the cases in the gist.
+    pub names: Vec<String>,
+    /// Type name prefixes in the gist, and what they are in the project.
+    pub types: Vec<(String, String)>,
+}
+
+/// Runs a gist in an empty directory and gives its outcome and its coverage.
+///
+/// # Errors
+/// When it can't be started, or its profile can't be read.
+pub fn gist_run(
+    target: &TestTarget,
+    gist: &GistRun<'_>,
+    cases: &Cases,
+    reference: &Reference,
+    timeout: Duration,
+) -> Result<(Outcome, Coverage)> {
+    let room = temp_dir()?;
+    let profiles = temp_dir()?;
+    let mut command = Command::new(gist.executable);
+    command.current_dir(room.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    for (name, value) in &target.call.env {
+        if name.contains("LIBRARY_PATH") {
+            command.env(name, value);
+        }
+    }
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|n| n.starts_with("CARGO_")) {
+            command.env_remove(name);
+        }
+    }
+    test_args(&mut command, &gist.names, cases.ignored);
+    let output = run(&mut command, Limits { timeout: Some(timeout), ..Limits::default() })?;
+    let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?)?;
+    let lines = line_starts(gist.text);
+    let location = gist.map.map(|map| -> Box<super::normalise::MapLocation<'_>> {
+        Box::new(|path, line, column| {
+            if path.rsplit('/').next() != Some(FILE_NAME) {
+                return None;
+            }
+            let start = *lines.get(line.checked_sub(1)?)?;
+            let at = start + gist.text[start..].chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>();
+            original_place(map, at, &target.call.cwd)
+        })
+    });
+    let normaliser = Normaliser {
+        location,
+        tests: gist.names.iter().cloned().zip(cases.names.iter().cloned()).collect(),
+        types: gist.types.clone(),
+        paths: vec![(room.path().to_string_lossy().into_owned(), "<project>".into())],
+    };
+    let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
+    let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
+    let outcome =
+        Outcome::parse(&stdout, &stderr, class(&output), &selected).masked(&reference.stdout_masks, &reference.stderr_masks);
+    Ok((outcome, coverage))
+}
+
+/// A byte of a gist as the project's panic messages name the place: relative to where rustc ran, columns in
+/// characters.
+fn original_place(map: &SourceMap, at: usize, cwd: &Utf8Path) -> Option<String> {
+    let (file, offset) = map.origin(at)?;
+    let file = &map.files[file];
+    let starts = line_starts(&file.text);
+    let p = position(&starts, offset);
+    let column = file.text[starts[p.line - 1]..offset].chars().count() + 1;
+    Some(format!("{}:{}:{column}", crate::workspace::relative(&file.path, cwd), p.line))
+}

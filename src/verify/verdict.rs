@@ -1,0 +1,145 @@
+//! The verdict on a gist: built, run, compared.
+
+use super::inject::{InjectFault, OriginalTest, inject};
+use super::outcome::{Comparison, ExitClass, Which, compare};
+use super::run::{Cases, GistRun, Reference, gist_run};
+use super::scan::{beyond, scan};
+use crate::compile::{Compiler, temp_dir, utf8};
+use crate::error::Result;
+use crate::source::map::SourceMap;
+use crate::trace::Coverage;
+use crate::workspace::capture::TestTarget;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The fault classes, in the order they are looked for; the first that applies is the verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Nothing was written.
+    NoGist,
+    /// The test is not in it, or not where it was.
+    MissingTest,
+    /// The crate under test comes in from outside.
+    SelfImport,
+    /// It does what a gist must not do.
+    Forbidden,
+    /// rustc refuses it.
+    DoesNotCompile,
+    /// A signal, an abort, a time-out.
+    Crash,
+    /// It ends or prints differently.
+    OutputDiffers,
+    /// It does what the project does.
+    Ok,
+}
+
+impl Verdict {
+    /// The class as it is written everywhere.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::NoGist => "no-gist",
+            Verdict::MissingTest => "missing-test",
+            Verdict::SelfImport => "self-import",
+            Verdict::Forbidden => "forbidden",
+            Verdict::DoesNotCompile => "does-not-compile",
+            Verdict::Crash => "crash",
+            Verdict::OutputDiffers => "output-differs",
+            Verdict::Ok => "ok",
+        }
+    }
+}
+
+/// A verdict and what it rests on.
+#[derive(Debug)]
+pub struct Verified {
+    /// The fault class, or `ok`.
+    pub verdict: Verdict,
+    /// Why, for people: a compiler error, a diff, what was found.
+    pub reason: String,
+    /// The comparison of the outcomes, when it ran.
+    pub comparison: Option<Comparison>,
+    /// What ran of the gist, when it ran.
+    pub coverage: Option<Coverage>,
+}
+
+impl Verified {
+    fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
+        Verified { verdict, reason: reason.into(), comparison: None, coverage: None }
+    }
+}
+
+/// What a gist is verified against.
+#[derive(Debug)]
+pub struct Claim<'a> {
+    /// The target of the test in the project.
+    pub target: &'a TestTarget,
+    /// The test's original text.
+    pub original: &'a OriginalTest,
+    /// How it ends in the project.
+    pub reference: &'a Reference,
+    /// Its cases in the project.
+    pub cases: &'a Cases,
+    /// Its cases in the gist.
+    pub gist_names: &'a [String],
+    /// Names of the crates under test.
+    pub crates: &'a [String],
+    /// The project as one text: what it does itself is not held against a gist.
+    pub project_text: &'a str,
+    /// Prefixes of type names in the gist, and what they are in the project.
+    pub types: &'a [(String, String)],
+    /// For the gist's run.
+    pub timeout: Duration,
+}
+
+/// Verifies a gist: looks for what it must not hold, puts the original test back, builds, runs, compares.
+///
+/// # Errors
+/// When the compiler or the executable can't be run; faults of the gist are verdicts.
+pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: &Compiler) -> Result<Verified> {
+    let injected = match inject(gist, claim.original) {
+        Ok(injected) => injected,
+        Err(InjectFault::NotRust(e)) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+        Err(e) => return Ok(Verified::fault(Verdict::MissingTest, e.to_string())),
+    };
+    match (scan(gist, claim.crates), scan(claim.project_text, claim.crates)) {
+        (Ok(found), Ok(own)) => {
+            if let Some(f) = beyond(found, &own).first() {
+                let verdict = if f.kind.is_self_import() { Verdict::SelfImport } else { Verdict::Forbidden };
+                return Ok(Verified::fault(verdict, format!("line {}: {}", f.line, f.text)));
+            }
+        }
+        (Err(e), _) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+        (_, Err(_)) => {}
+    }
+    let map = map.map(|m| m.edited(&injected.pieces));
+    let room = temp_dir()?;
+    let dir = utf8(room.path())?;
+    let built = compiler.build(&injected.text, dir, true)?;
+    if !built.ok {
+        return Ok(Verified::fault(Verdict::DoesNotCompile, built.first_error()));
+    }
+    let run = GistRun {
+        text: &injected.text,
+        map: map.as_ref(),
+        executable: &dir.join("gist"),
+        names: claim.gist_names.to_vec(),
+        types: claim.types.to_vec(),
+    };
+    let (outcome, coverage) = gist_run(claim.target, &run, claim.cases, claim.reference, claim.timeout)?;
+    let comparison = compare(&claim.reference.outcome, &outcome);
+    let verdict = match (&comparison, outcome.exit) {
+        (c, _) if c.equal => Verdict::Ok,
+        (_, ExitClass::Signal(_) | ExitClass::TimeOut) if claim.reference.outcome.exit != outcome.exit => Verdict::Crash,
+        _ => Verdict::OutputDiffers,
+    };
+    let reason = match (verdict, comparison.differs) {
+        (Verdict::Ok, _) => String::new(),
+        (_, Some(Which::Exit)) => {
+            format!("it ends as {:?}, the test as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
+        }
+        _ => comparison.diff.clone(),
+    };
+    Ok(Verified { verdict, reason, comparison: Some(comparison), coverage: Some(coverage) })
+}
