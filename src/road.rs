@@ -307,8 +307,8 @@ impl<'w> Session<'w> {
     fn types(&self) -> Vec<(String, String)> {
         let bundle = &self.prepared.bundle;
         let mut out = Vec::new();
-        if let (Some(wrapper), Some((name, _))) = (&bundle.wrapper, bundle.crates.get(1)) {
-            out.push((format!("gist::{wrapper}::"), format!("{name}::")));
+        if let Some(wrapper) = &bundle.wrapper {
+            out.push((format!("gist::{wrapper}::"), format!("{}::", self.target.call.crate_name())));
         }
         if let Some((name, _)) = bundle.crates.first() {
             out.push(("gist::".to_owned(), format!("{name}::")));
@@ -323,6 +323,13 @@ impl<'w> Session<'w> {
         if std::env::var_os("GISTIFY_DEBUG").is_some() {
             for f in &existence.foreign {
                 eprintln!("foreign: {} in {}", f.line_text, f.block);
+            }
+            if let Some(c) = &verified.coverage
+                && let Some(file) = c.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))
+            {
+                for (line, _) in c.line_counts(file).into_iter().filter(|(_, n)| *n == 0) {
+                    eprintln!("idle {line}: {}", gist.lines().nth(line - 1).unwrap_or_default());
+                }
             }
         }
         Ok(Metrics {

@@ -24,6 +24,8 @@ pub(super) struct Joined {
     pub(super) root: Mapped,
     pub(super) wrapper: String,
     pub(super) test_only: Vec<Range<usize>>,
+    /// Items of the test crate's root that went to the root of the gist.
+    pub(super) hoisted: String,
 }
 
 pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: Mapped) -> Result<Joined> {
@@ -55,6 +57,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         head.push_str(line);
         head.push('\n');
     }
+    let moved = hoisted.externs.join("\n");
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
     let mut externs: Vec<String> =
         hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
@@ -82,7 +85,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     root.push(&test);
     let test_only = vec![start..root.text.len()];
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
-    Ok(Joined { root, wrapper, test_only })
+    Ok(Joined { root, wrapper, test_only, hoisted: moved })
 }
 
 /// What goes from the test crate's root to the root of the gist.

@@ -36,7 +36,8 @@ pub struct Bundle {
     pub library: Option<String>,
     /// Ranges of code that is only compiled for tests: `#[cfg(test)]` items, and the test's own crate.
     pub test_only: Vec<Range<usize>>,
-    /// The crates in it, each as a text of its own with its modules inlined: name and text.
+    /// The crates in it, each as a text of its own with its modules inlined: name and text. The test's own crate
+    /// goes by the name of its module, since it may be called as the library is.
     pub crates: Vec<(String, String)>,
 }
 
@@ -78,11 +79,14 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
             let mut test_inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
             test_inliner.files = files;
             let test_root = test_inliner.root(&target.call.root()?)?;
-            let crates = vec![
-                (library.crate_name().to_owned(), lib_root.text.clone()),
-                (target.call.crate_name().to_owned(), test_root.text.clone()),
-            ];
+            let lib_text = lib_root.text.clone();
+            let test_text = test_root.text.clone();
             let joined = front::join(target, library, lib_root, test_root)?;
+            // What goes from the test crate's root to the gist's root exists there, too.
+            let crates = vec![
+                (library.crate_name().to_owned(), format!("{lib_text}\n{}", joined.hoisted)),
+                (joined.wrapper.clone(), test_text),
+            ];
             let (text, map) = joined.root.finish(test_inliner.files);
             Ok(Bundle {
                 text,

@@ -158,7 +158,7 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     for (i, item) in found.iter().enumerate() {
         // Of several (under different `cfg`s) one is the test: no other may run in its place.
         let with = if i == 0 { tokens.clone() } else { String::new() };
-        edits.push(Edit::replace(range(item, base), with));
+        replace(&mut edits, gist, range(item, base), with);
     }
     let mut helpers = Vec::new();
     for helper in &test.helpers {
@@ -167,13 +167,20 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
             if found.iter().any(|f| std::ptr::eq(*f, item)) {
                 continue;
             }
-            edits.push(Edit::replace(range(item, base), helper.text.trim()));
+            replace(&mut edits, gist, range(item, base), helper.text.trim().to_owned());
             helpers.push(helper.identity.clone());
             break;
         }
     }
     let (text, pieces) = apply(gist, edits);
     Ok(Injected { text, pieces, helpers })
+}
+
+/// An edit, unless it changes nothing: text that stays keeps its origin.
+fn replace(edits: &mut Vec<Edit>, gist: &str, range: Range<usize>, with: String) {
+    if gist[range.clone()] != with {
+        edits.push(Edit::replace(range, with));
+    }
 }
 
 /// The byte range of the test in `gist`, attributes included: what test F1 compares.
