@@ -95,7 +95,10 @@ impl Checker<'_> {
                 Err(message) => return Ok(Some(RunFault { stage: "header".to_owned(), message })),
             },
         };
-        run.args(["--exact", path, "--test-threads", "1"]);
+        // Its own, so that files that other runs have left do not count.
+        let temporary = self.clean.join("tmp");
+        fs::create_dir(&temporary)?;
+        run.args(["--exact", path, "--test-threads", "1"]).env("TMPDIR", &temporary);
         let _away = Away::take(&self.checkout.root)?;
         let logs = Logs::at(folder, "recheck-build");
         let built = child::run(build.current_dir(self.clean), &logs, self.limit)?;

@@ -77,6 +77,13 @@ impl Matcher<'_> {
                         switched_on.extend_from_slice(rest);
                         return self.sequence(rest, gist, end) || self.sequence(&switched_on, gist, end);
                     }
+                    // An inner one is not an outer one: found here, so that the message shows all of it.
+                    Kind::Other
+                        if attribute(gist).is_some_and(|(g, _)| gist.len() - g.len() != original.len() - rest.len()) =>
+                    {
+                        self.note(original, gist, gist[0].span().start(), false);
+                        return false;
+                    }
                     Kind::Other => {}
                 }
             }
@@ -265,6 +272,12 @@ mod tests {
         assert!(plainly("fn a() { (1) }", "fn a() { [1] }").is_some());
         assert!(plainly("#[test] fn a() {}", "fn a() {}").is_some());
         assert!(plainly("#[should_panic] fn a() {}", "fn a() {}").is_some());
+    }
+
+    #[test]
+    fn inner_attribute_is_shown_whole() {
+        let difference = plainly("fn a() { #![deny(x)] #[y] struct A; }", "fn a() { #[y] struct A; }").unwrap();
+        assert!(difference.starts_with("`#! [deny (x)]") && difference.ends_with("in the gist"), "{difference}");
     }
 
     #[test]
