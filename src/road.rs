@@ -112,11 +112,8 @@ impl<'w> Session<'w> {
         let (index, bundle_size) = timed(&mut stages, "index", || {
             Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
         })?;
-        let wrappers = prepared
-            .bundle
-            .wrapper
-            .iter()
-            .map(|module| Wrapper { module: module.clone(), krate: target.call.crate_name().to_owned() });
+        let wrappers =
+            prepared.bundle.wrapper.iter().map(|module| Wrapper { module: module.clone(), krate: module.clone() });
         let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
         Ok(Session {
             workspace,
@@ -212,6 +209,9 @@ impl<'w> Session<'w> {
             let verified = timed(&mut stages, "verify", || verify(&gist.text, Some(&gist.map), &claim, &self.compiler))?;
             if verified.verdict == Verdict::Ok {
                 break (gist, verified);
+            }
+            if std::env::var_os("GISTIFY_DEBUG").is_some() {
+                eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
             let Some(&level) = levels.next() else { break (gist, verified) };
             let goal = Goal { level, stubs: false };

@@ -224,6 +224,37 @@ impl<'a> Fold<'a> {
         true
     }
 
+    /// Puts the branch that `cfg_if!` chooses in the place of the call, so that what is in it is code like any
+    /// other; `false` when the call has another shape.
+    fn chosen_branch(&mut self, mac: &syn::Macro, whole: Range<usize>, items: bool) -> bool {
+        let Some(branches) = cfg_if_branches(mac.tokens.clone()) else { return false };
+        let holds = |p: &Option<Predicate>| p.as_ref().is_none_or(|p| self.inliner.cfgs.holds(p));
+        let Some((_, body)) = branches.into_iter().find(|(p, _)| holds(p)) else {
+            self.delete(whole);
+            return true;
+        };
+        let inner = range(body.span_open()).end..range(body.span_close()).start;
+        if items {
+            let parsed = syn::parse::Parser::parse2(items_within, body.stream());
+            let Ok(parsed) = parsed else { return false };
+            self.edits.push(MappedEdit::delete(whole.start..inner.start));
+            self.edits.push(MappedEdit::delete(inner.end..whole.end));
+            for item in parsed {
+                // The tree of a macro's tokens lives only here.
+                self.visit_item(&item);
+            }
+        } else {
+            let parsed = syn::parse::Parser::parse2(syn::Block::parse_within, body.stream());
+            let Ok(parsed) = parsed else { return false };
+            self.edits.push(MappedEdit::delete(whole.start..inner.start));
+            self.edits.push(MappedEdit::delete(inner.end..whole.end));
+            for stmt in parsed {
+                self.visit_stmt(&stmt);
+            }
+        }
+        true
+    }
+
     /// Inside the tokens of a macro call or definition: `cfg`s that would be decided otherwise in the gist,
     /// and `mod x;` handed through a macro.
     fn macro_tokens(&mut self, tokens: TokenStream, modules: bool) {
@@ -374,6 +405,8 @@ impl<'ast> Visit<'ast> for Fold<'_> {
         self.attributes(attrs);
         match item {
             syn::Item::Mod(m) => self.module(m),
+            syn::Item::Macro(m) if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(item), true) => {
+            }
             syn::Item::Macro(m) => {
                 if !self.include_items(&m.mac, node_range(item)) {
                     self.macro_tokens(m.mac.tokens.clone(), m.ident.is_none());
@@ -502,6 +535,9 @@ impl<'ast> Visit<'ast> for Fold<'_> {
     }
 
     fn visit_stmt_macro(&mut self, m: &'ast syn::StmtMacro) {
+        if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(m), false) {
+            return;
+        }
         self.attributes(&m.attrs);
         visit::visit_stmt_macro(self, m);
     }
@@ -549,6 +585,54 @@ fn keep_attribute(meta: &Meta) -> bool {
         return false;
     }
     !matches!(meta, Meta::NameValue(nv) if nv.path.is_ident("doc") && matches!(nv.value, syn::Expr::Macro(_)))
+}
+
+/// Items up to the end of the tokens.
+pub(crate) fn items_within(input: syn::parse::ParseStream<'_>) -> syn::Result<Vec<syn::Item>> {
+    let mut items = Vec::new();
+    while !input.is_empty() {
+        items.push(input.parse()?);
+    }
+    Ok(items)
+}
+
+/// The branches of `if #[cfg(…)] { … } else if #[cfg(…)] { … } else { … }`: their predicates and bodies.
+fn cfg_if_branches(tokens: TokenStream) -> Option<Vec<(Option<Predicate>, proc_macro2::Group)>> {
+    let mut out = Vec::new();
+    let mut it = tokens.into_iter().peekable();
+    let ident = |t: Option<TokenTree>, name: &str| matches!(t, Some(TokenTree::Ident(i)) if i == name);
+    let body = |t: Option<TokenTree>| match t {
+        Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Brace => Some(g),
+        _ => None,
+    };
+    if !ident(it.next(), "if") {
+        return None;
+    }
+    loop {
+        if !is_punct(it.next().as_ref(), '#') {
+            return None;
+        }
+        let Some(TokenTree::Group(attr)) = it.next() else { return None };
+        let inner: Vec<TokenTree> = attr.stream().into_iter().collect();
+        let [TokenTree::Ident(cfg), TokenTree::Group(predicate)] = inner.as_slice() else { return None };
+        if cfg != "cfg" {
+            return None;
+        }
+        out.push((Some(Predicate::parse(predicate.stream())?), body(it.next())?));
+        if it.peek().is_none() {
+            return Some(out);
+        }
+        if !ident(it.next(), "else") {
+            return None;
+        }
+        match it.next() {
+            Some(TokenTree::Ident(i)) if i == "if" => {}
+            other => {
+                out.push((None, body(other)?));
+                return it.next().is_none().then_some(out);
+            }
+        }
+    }
 }
 
 fn mentions_test(p: &Predicate) -> bool {

@@ -10,6 +10,7 @@ mod fold;
 mod front;
 mod inline;
 
+pub(crate) use fold::items_within;
 pub use front::WRAPPER_SUFFIX;
 
 use crate::error::{Error, Result};

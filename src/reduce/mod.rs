@@ -186,7 +186,7 @@ impl Prepared {
         let whole = self.whole(test);
         let never = self.cuttable(ran, &whole, goal);
         let full = || Plan::full(&self.bundle.text, &self.tree, &self.graph, &ran.ran, whole.clone());
-        let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone()) } else { full() };
+        let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone(), level) } else { full() };
         plan.stubs = goal.stubs;
         let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
         let mut gave_up = false;
@@ -237,8 +237,9 @@ impl Prepared {
             .collect()
     }
 
-    fn closure<'a>(&'a self, test: NodeId, ran: &'a Ran, never: &[bool], whole: Vec<bool>) -> Plan<'a> {
+    fn closure<'a>(&'a self, test: NodeId, ran: &'a Ran, never: &[bool], whole: Vec<bool>, level: Level) -> Plan<'a> {
         let mut plan = Plan::empty(&self.bundle.text, &self.tree, &self.graph, &ran.ran, never, whole);
+        plan.trim_variants = level == Level::Full;
         plan.keep(test);
         for (i, node) in self.tree.nodes.iter().enumerate() {
             if ran.ran[i] && matches!(node.kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn | Kind::MacroCall) && !node.local {
@@ -349,7 +350,9 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
                     let r = &tree.nodes[i].range;
                     r.start < to && from < r.end
                 }));
-            } else if tree.nodes[at].name_range.contains(&from) && tree.nodes[at].kind != Kind::Variant {
+            } else if tree.nodes[at].name_range.contains(&from)
+                && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at))
+            {
                 out.push(at);
             }
         }

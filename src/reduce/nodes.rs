@@ -80,7 +80,7 @@ impl Kind {
     /// Kept with its parent unless something says otherwise.
     #[must_use]
     pub fn follows_parent(self) -> bool {
-        self.in_body() || matches!(self, Kind::Variant)
+        self.in_body()
     }
 
     /// An item or a member of one: what has a name that others use.
@@ -124,7 +124,7 @@ pub struct Node {
     pub is_const: bool,
     /// A trait's function without a body.
     pub required: bool,
-    /// An arm that matches anything; a `use` of everything.
+    /// An arm that matches anything; a `use` of everything; an enum whose variants all stay.
     pub catch_all: bool,
     /// For macro calls: the macro's name.
     pub macro_name: String,
@@ -215,11 +215,11 @@ impl Tree {
     }
 
     /// Adds the containers whose children are all cut to `cut`.
-    pub fn close_containers(&self, cut: &mut [bool], pinned: &[bool]) {
+    pub fn close_containers(&self, cut: &mut [bool], wanted: &[bool]) {
         for i in (1..self.nodes.len()).rev() {
             let children = &self.children[i];
             if self.nodes[i].kind.is_container()
-                && !pinned[i]
+                && !(wanted[i] && self.nodes[i].kind == Kind::Module)
                 && !children.is_empty()
                 && children.iter().all(|&c| cut[c] || self.nodes[c].kind == Kind::Decoration)
             {
@@ -418,11 +418,12 @@ impl Builder<'_> {
         }
     }
 
-    fn macro_call(&mut self, node: &impl ToTokens, mac: &syn::Macro) {
+    fn macro_call(&mut self, node: &impl ToTokens, mac: &syn::Macro) -> NodeId {
         let id = self.push(Kind::MacroCall, node_range(node));
         let n = &mut self.nodes[id];
         n.macro_name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
         n.words = idents(mac.tokens.clone()).into_iter().collect();
+        id
     }
 
     fn body(&mut self, id: NodeId, f: impl FnOnce(&mut Self)) {
@@ -443,6 +444,30 @@ impl Builder<'_> {
             syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
         };
         self.inside(id, |b| b.visit_block(block));
+    }
+
+    /// The value of a block: an `if` there may well have none.
+    fn visit_tail(&mut self, e: &syn::Expr) {
+        match e {
+            syn::Expr::If(i) => self.branches(i, without_value(i)),
+            e => self.visit_expr(e),
+        }
+    }
+
+    /// The branches of an `if`; they can be emptied when it has no value.
+    fn branches(&mut self, e: &syn::ExprIf, no_value: bool) {
+        self.visit_expr(&e.cond);
+        if no_value {
+            self.block_inside(&e.then_branch);
+        } else {
+            self.visit_block(&e.then_branch);
+        }
+        let Some((token, branch)) = &e.else_branch else { return };
+        let whole = no_value.then(|| self.push(Kind::Else, range(token.span).start..node_range(branch).end));
+        self.inside(whole.unwrap_or(self.parent), |b| match &**branch {
+            syn::Expr::If(inner) => b.branches(inner, no_value),
+            other => b.visit_expr(other),
+        });
     }
 
     /// The inside of a block's braces.
@@ -486,6 +511,11 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::Enum, item, &e.ident, &e.attrs);
                 self.attributes(id, &e.attrs);
                 let foreign = e.attrs.iter().any(is_foreign_macro);
+                // Where the numbers of variants may be seen, all of them stay.
+                let fixed = foreign
+                    || e.attrs.iter().any(|a| a.path().is_ident("repr"))
+                    || e.variants.iter().any(|v| v.discriminant.is_some());
+                self.nodes[id].catch_all = fixed;
                 self.inside(id, |b| {
                     for v in &e.variants {
                         let vid = b.named(Kind::Variant, v, &v.ident, &v.attrs);
@@ -542,7 +572,13 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
                 }
-                None => self.macro_call(item, &m.mac),
+                None => {
+                    let id = self.macro_call(item, &m.mac);
+                    // Macros that take items mostly hand them through.
+                    if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
+                        self.inside(id, |b| items.iter().for_each(|i| b.visit_item(i)));
+                    }
+                }
             },
             Item::ForeignMod(f) => {
                 let id = self.push(Kind::ForeignMod, node_range(item));
@@ -590,7 +626,9 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::ImplType, item, &t.ident, &t.attrs);
                 self.attributes(id, &t.attrs);
             }
-            ImplItem::Macro(m) => self.macro_call(item, &m.mac),
+            ImplItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
             _ => {}
         }
     }
@@ -615,7 +653,9 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 self.nodes[id].required = true;
                 self.attributes(id, &t.attrs);
             }
-            TraitItem::Macro(m) => self.macro_call(item, &m.mac),
+            TraitItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
             _ => {}
         }
     }
@@ -625,27 +665,26 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             let last = i + 1 == block.stmts.len();
             match stmt {
                 syn::Stmt::Item(item) => self.visit_item(item),
-                // The value of the block.
-                syn::Stmt::Expr(e, None) if last => self.visit_expr(e),
-                syn::Stmt::Macro(m) if last && m.semi_token.is_none() => {}
+                // The value of the block, or what ends it.
+                syn::Stmt::Expr(e, semi) if last && (semi.is_none() || diverges(e)) => self.visit_tail(e),
+                syn::Stmt::Macro(m) if last && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
                 stmt => {
                     let id = self.push(Kind::Stmt, node_range(stmt));
                     if let syn::Stmt::Local(l) = stmt {
                         self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
                     }
-                    self.inside(id, |b| visit::visit_stmt(b, stmt));
+                    self.inside(id, |b| match stmt {
+                        // An expression on its own has no value that is used.
+                        syn::Stmt::Expr(syn::Expr::If(e), _) => b.branches(e, true),
+                        stmt => visit::visit_stmt(b, stmt),
+                    });
                 }
             }
         }
     }
 
     fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
-        self.visit_expr(&e.cond);
-        self.block_inside(&e.then_branch);
-        if let Some((token, branch)) = &e.else_branch {
-            let id = self.push(Kind::Else, range(token.span).start..node_range(branch).end);
-            self.inside(id, |b| b.visit_expr(branch));
-        }
+        self.branches(e, e.else_branch.is_none());
     }
 
     fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
@@ -676,6 +715,39 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             self.inside(id, |b| visit::visit_arm(b, arm));
         }
     }
+}
+
+/// Whether no branch of an `if` gives a value.
+fn without_value(e: &syn::ExprIf) -> bool {
+    let block = |b: &syn::Block| {
+        !matches!(b.stmts.last(), Some(syn::Stmt::Expr(_, None) | syn::Stmt::Macro(syn::StmtMacro { semi_token: None, .. })))
+    };
+    let all_diverge = |b: &syn::Block| matches!(b.stmts.last(), Some(syn::Stmt::Expr(e, _)) if diverges(e));
+    match &e.else_branch {
+        None => true,
+        Some((_, branch)) => {
+            let rest = match &**branch {
+                syn::Expr::If(inner) => without_value(inner),
+                syn::Expr::Block(b) => block(&b.block),
+                _ => false,
+            };
+            block(&e.then_branch) && rest && !all_diverge(&e.then_branch)
+        }
+    }
+}
+
+/// Whether control never goes past the expression.
+fn diverges(e: &syn::Expr) -> bool {
+    match e {
+        syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) => true,
+        syn::Expr::Macro(m) => is_diverging_macro(&m.mac.path),
+        _ => false,
+    }
+}
+
+fn is_diverging_macro(path: &syn::Path) -> bool {
+    const NAMES: &[&str] = &["panic", "unreachable", "unimplemented", "todo"];
+    path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
 }
 
 /// An identifier without its raw prefix.

@@ -18,6 +18,8 @@ pub(super) struct Plan<'a> {
     pub(super) whole: Vec<bool>,
     /// Left out.
     pub(super) cut: Vec<bool>,
+    /// Variants that nobody names go.
+    pub(super) trim_variants: bool,
     /// Bodies that are not empty when cut say `unimplemented!()` instead.
     pub(super) stubs: bool,
     /// Never to be cut again: cutting them was tried.
@@ -54,6 +56,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            trim_variants: false,
             stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
@@ -73,6 +76,7 @@ impl<'a> Plan<'a> {
             ran,
             whole,
             cut,
+            trim_variants: false,
             stubs: false,
             pinned: vec![false; n],
             wanted: vec![false; n],
@@ -114,7 +118,7 @@ impl<'a> Plan<'a> {
                 !self.cut[c]
             } else {
                 match (node.kind, child.kind) {
-                    (Kind::Enum, Kind::Variant) => true,
+                    (Kind::Enum, Kind::Variant) => node.catch_all || !self.trim_variants,
                     (Kind::TraitImpl, Kind::ImplConst | Kind::ImplType | Kind::MacroCall) => true,
                     (Kind::TraitImpl, Kind::ImplFn) => self.ran[c] || self.is_demanded(id, c),
                     (Kind::Trait, Kind::TraitType | Kind::MacroCall) => true,
@@ -181,7 +185,11 @@ impl<'a> Plan<'a> {
             let wanted = if node.catch_all {
                 true
             } else if targets.is_empty() {
-                mentioned.contains(&node.name) || node.name == "_" || self.text[node.range.clone()].contains("macro_use")
+                // A trait of another crate may be there for its methods alone: the lints will tell.
+                node.kind == Kind::UseLeaf && !node.words.iter().any(|w| matches!(w.as_str(), "crate" | "self" | "super"))
+                    || mentioned.contains(&node.name)
+                    || node.name == "_"
+                    || self.text[node.range.clone()].contains("macro_use")
             } else {
                 targets.iter().any(|&t| !self.cut[t])
             };
@@ -207,6 +215,11 @@ impl<'a> Plan<'a> {
         text.parse().map(|t| idents(t).into_iter().collect()).unwrap_or_default()
     }
 
+    /// Whether a variant may go when nobody makes it.
+    pub(super) fn may_trim(&self, variant: NodeId) -> bool {
+        self.trim_variants && !self.tree.nodes[self.tree.nodes[variant].parent].catch_all
+    }
+
     /// Cuts an import whose target is gone.
     pub(super) fn drop_leaf(&mut self, leaf: NodeId) {
         self.cut[leaf] = true;
@@ -216,12 +229,12 @@ impl<'a> Plan<'a> {
     /// Brings a node back, and all that it needs. With `pin`, it stays.
     pub(super) fn restore(&mut self, id: NodeId, pin: bool) -> bool {
         self.dropped[id] = false;
-        self.wanted[id] = true;
+        let asked = !std::mem::replace(&mut self.wanted[id], true) && self.tree.nodes[id].kind == Kind::Module;
         self.pinned[id] |= pin;
         for i in self.tree.subtree(id) {
             self.visited[i] = false;
         }
-        self.keep(id)
+        self.keep(id) || asked
     }
 
     /// Cuts a node that was kept.
@@ -242,7 +255,7 @@ impl<'a> Plan<'a> {
 
     fn edits(&self) -> Vec<Edit> {
         let mut cut = self.cut.clone();
-        self.tree.close_containers(&mut cut, &self.pinned);
+        self.tree.close_containers(&mut cut, &self.wanted);
         let mut edits = Vec::new();
         let mut i = 1;
         while i < cut.len() {

@@ -20,42 +20,65 @@ impl Ran {
     /// Maps coverage onto the nodes of a bundle.
     #[must_use]
     pub fn new(bundle: &Bundle, tree: &Tree, coverage: &Coverage) -> Ran {
-        let n = tree.nodes.len();
-        let (mut ran, mut zero) = (vec![false; n], vec![false; n]);
-        let mut by_file: BTreeMap<usize, Vec<(usize, usize, usize)>> = BTreeMap::new();
-        for s in &bundle.map.segments {
-            if let Some((file, offset)) = s.origin {
-                by_file.entry(file).or_default().push((offset, s.len, s.start));
-            }
-        }
         let files: Vec<Option<usize>> = coverage.files.iter().map(|p| bundle.map.file(p)).collect();
-        let images = |file: usize, from: usize, to: usize| {
-            let list = by_file.get(&file).map_or(&[][..], Vec::as_slice);
-            // The region's first byte may itself have been edited away: take what is left of it.
-            list.iter().filter_map(move |&(offset, len, start)| {
-                let (a, b) = (from.max(offset), to.min(offset + len));
-                (a < b).then(|| (start + (a - offset), start + (b - offset)))
-            })
-        };
-        for function in &coverage.functions {
-            for region in function.regions.iter().filter(|r| r.kind == RegionKind::Code) {
-                let Some(file) = files.get(region.file).copied().flatten() else { continue };
-                let source = &bundle.map.files[file];
-                let (from, to) =
-                    (source.offset(region.start), source.offset(region.end).max(source.offset(region.start) + 1));
-                let flags = if region.count > 0 { &mut ran } else { &mut zero };
-                for (a, b) in images(file, from, to) {
-                    tree.ancestors(tree.at(a)).for_each(|i| flags[i] = true);
-                    let first = tree.nodes.partition_point(|n| n.range.start < a);
-                    let last = tree.nodes.partition_point(|n| n.range.start < b);
-                    flags[first..last].iter_mut().for_each(|f| *f = true);
-                }
-            }
-        }
-        let never = (0..n).map(|i| zero[i] && !ran[i]).collect();
+        let painted = paint(bundle, coverage, &files);
+        let (ran_before, zero_before) = (prefix_count(&painted, RAN), prefix_count(&painted, ZERO));
+        let any = |before: &[u32], r: &std::ops::Range<usize>| before[r.end] > before[r.start];
+        let ran: Vec<bool> = tree.nodes.iter().map(|n| any(&ran_before, &n.range)).collect();
+        let never = tree.nodes.iter().zip(&ran).map(|(n, ran)| any(&zero_before, &n.range) && !ran).collect();
         let macro_calls = macro_calls(bundle, tree, coverage, &files);
         Ran { ran, never, macro_calls }
     }
+}
+
+/// No region says anything of a byte.
+const UNKNOWN: u8 = 0;
+/// The innermost region of a byte never ran.
+const ZERO: u8 = 1;
+/// The innermost region of a byte ran.
+const RAN: u8 = 2;
+
+/// What the innermost region of each byte of the bundle says, counts of all instantiations added up.
+fn paint(bundle: &Bundle, coverage: &Coverage, files: &[Option<usize>]) -> Vec<u8> {
+    let mut by_file: BTreeMap<usize, Vec<(usize, usize, usize)>> = BTreeMap::new();
+    for s in &bundle.map.segments {
+        if let Some((file, offset)) = s.origin {
+            by_file.entry(file).or_default().push((offset, s.len, s.start));
+        }
+    }
+    let mut regions: BTreeMap<(usize, usize, usize), bool> = BTreeMap::new();
+    for region in coverage.functions.iter().flat_map(|f| &f.regions).filter(|r| r.kind == RegionKind::Code) {
+        let Some(file) = files.get(region.file).copied().flatten() else { continue };
+        let source = &bundle.map.files[file];
+        let from = source.offset(region.start);
+        let to = source.offset(region.end).max(from + 1);
+        *regions.entry((file, from, to)).or_default() |= region.count > 0;
+    }
+    let mut order: Vec<_> = regions.into_iter().collect();
+    order.sort_by_key(|((_, from, to), _)| std::cmp::Reverse(to - from));
+    let mut painted = vec![UNKNOWN; bundle.text.len()];
+    for ((file, from, to), ran) in order {
+        for &(offset, len, start) in by_file.get(&file).into_iter().flatten() {
+            // A region may reach over text that was edited away: what is left of it counts.
+            let (a, b) = (from.max(offset), to.min(offset + len));
+            if a < b {
+                painted[start + (a - offset)..start + (b - offset)].fill(if ran { RAN } else { ZERO });
+            }
+        }
+    }
+    painted
+}
+
+/// How many bytes before each are painted so.
+fn prefix_count(painted: &[u8], colour: u8) -> Vec<u32> {
+    let mut before = Vec::with_capacity(painted.len() + 1);
+    let mut n = 0;
+    before.push(0);
+    for &p in painted {
+        n += u32::from(p == colour);
+        before.push(n);
+    }
+    before
 }
 
 /// Functions that macros made stand at the macro's definition: find the calls by the names in the function's path.

@@ -32,6 +32,8 @@ struct Fault<'a> {
     words: Vec<String>,
     /// All the text of the error and its notes.
     full: String,
+    /// Pairs of a type and a trait that it has to implement, by the heads of their names.
+    bounds: BTreeSet<(String, String)>,
 }
 
 impl Repairer {
@@ -52,7 +54,10 @@ impl Repairer {
         for fault in &faults {
             self.attribute(plan, fault, &mut remedy);
         }
-        let standing = |n: &NodeId| plan.cut[*n] || !plan.stands(*n);
+        let standing = |n: &NodeId| {
+            // A module without anything in it goes, too, unless it is asked for.
+            plan.cut[*n] || !plan.stands(*n) || (plan.tree.nodes[*n].kind == Kind::Module && !plan.wanted[*n])
+        };
         remedy.restore.retain(standing);
         // What is not understood may well follow from what is.
         if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
@@ -75,6 +80,12 @@ impl Repairer {
             "E0046" => members(plan, fault, remedy),
             "E0407" | "E0437" | "E0438" => self.trait_member(plan, fault, remedy),
             "E0004" | "E0005" => arms(plan, fault, remedy),
+            "E0599"
+                if fault.full.contains("is implemented but not in scope")
+                    || fault.full.contains("if the trait is in scope") =>
+            {
+                self.trait_imports(plan, fault, remedy);
+            }
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" => {
                 self.member_named(plan, fault, remedy);
                 self.implementations(plan, fault, remedy);
@@ -100,7 +111,7 @@ impl Repairer {
 
     /// An import of something that is gone: the import goes too, unless that was tried.
     fn unresolved_import(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
-        let Some(at) = self.in_use(plan, fault) else { return self.unresolved_name(plan, fault, remedy) };
+        let Some(at) = self.in_use(plan, fault) else { return self.reexports(plan, fault, remedy) };
         let place = fault.places[0];
         let leaves: Vec<NodeId> = if plan.tree.nodes[at].kind == Kind::UseLeaf {
             vec![at]
@@ -177,6 +188,35 @@ impl Repairer {
         }
         if !found {
             self.macro_calls(plan, here, name, remedy);
+            self.reexports(plan, fault, remedy);
+        }
+    }
+
+    /// A path that goes through re-exports: whatever has one of its names, and the globs of its modules.
+    fn reexports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        for w in &fault.words {
+            for n in self.named(w) {
+                let kind = tree.nodes[n].kind;
+                if kind == Kind::UseLeaf
+                    || kind == Kind::Module
+                    || (kind.is_item() && tree.nodes[n].parent == tree.module(n))
+                {
+                    remedy.restore.insert(n);
+                }
+                if kind == Kind::Module {
+                    for &u in tree.children[n].iter().filter(|&&c| tree.nodes[c].kind == Kind::Use) {
+                        for leaf in
+                            tree.subtree(u).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && tree.nodes[i].catch_all)
+                        {
+                            if plan.cut[leaf] {
+                                remedy.restore.insert(leaf);
+                                remedy.restore.extend(self.targets_by_path(plan, leaf));
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 
@@ -244,16 +284,17 @@ impl Repairer {
         } else {
             remedy.restore.extend(exact);
         }
-        // A trait that is there but not in scope.
+        self.trait_imports(plan, fault, remedy);
+    }
+
+    /// A trait that is there but not in scope.
+    fn trait_imports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let here = tree.at(fault.places.first().copied().unwrap_or(0));
+        let around: BTreeSet<NodeId> = modules_around(plan, here).collect();
         for w in &fault.words {
-            for n in self.named(w) {
-                if tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n] {
-                    let here = tree.at(fault.places.first().copied().unwrap_or(0));
-                    if modules_around(plan, here).any(|m| m == tree.module(n)) {
-                        remedy.restore.insert(n);
-                    }
-                }
-            }
+            let leaves = self.named(w).filter(|&n| tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n]);
+            remedy.restore.extend(leaves.filter(|&n| around.contains(&tree.module(n))));
         }
     }
 
@@ -271,6 +312,24 @@ impl Repairer {
     /// Trait impls and derives for the traits and types that an error names.
     fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
+        let exact: Vec<NodeId> = (0..tree.nodes.len())
+            .filter(|&i| {
+                let n = &tree.nodes[i];
+                plan.cut[i]
+                    && match n.kind {
+                        Kind::TraitImpl => fault.bounds.contains(&(n.type_name.clone(), n.trait_name.clone())),
+                        Kind::Derive => {
+                            let owner = tree.nodes[n.parent].parent;
+                            fault.bounds.contains(&(tree.nodes[owner].name.clone(), n.name.clone()))
+                        }
+                        _ => false,
+                    }
+            })
+            .collect();
+        if !exact.is_empty() {
+            remedy.restore.extend(exact);
+            return;
+        }
         let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
         for w in implied_traits(fault.code, &fault.full) {
             words.insert(w);
@@ -388,6 +447,10 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
         }
     }
     for child in &error.children {
+        // Lists of what else there is are no demand.
+        if child.message.starts_with("the following other types") || child.message.contains("other candidates") {
+            continue;
+        }
         words(&child.message, &mut found);
         full.push('\n');
         full.push_str(&child.message);
@@ -398,7 +461,43 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
             places.extend(outermost(s).and_then(|o| back(pieces, o)));
         }
     }
-    Fault { code: error.code.as_ref().map_or("", |c| c.code.as_str()), message: &error.message, places, words: found, full }
+    Fault {
+        code: error.code.as_ref().map_or("", |c| c.code.as_str()),
+        message: &error.message,
+        places,
+        words: found,
+        bounds: bounds(&full),
+        full,
+    }
+}
+
+/// Demands that a message spells out: "`A: B` is not satisfied", "the trait `B` is not implemented for `A`",
+/// "`A` doesn't implement `B`". Pairs of the type's and the trait's head.
+fn bounds(text: &str) -> BTreeSet<(String, String)> {
+    let mut out = BTreeSet::new();
+    let quoted: Vec<&str> = text.split('`').collect();
+    for i in (1..quoted.len()).step_by(2) {
+        let Some(next) = quoted.get(i + 1) else { continue };
+        if let Some((ty, tr)) = quoted[i].split_once(": ") {
+            out.insert((head(ty), head(tr)));
+        }
+        let Some(other) = quoted.get(i + 2) else { continue };
+        if next.contains("is not implemented for") || next.contains("might be missing for") {
+            out.insert((head(other), head(quoted[i])));
+        } else if next.contains("doesn't implement") || next.contains("does not implement") || next.contains("to implement")
+        {
+            out.insert((head(quoted[i]), head(other)));
+        }
+    }
+    out
+}
+
+/// The last segment of a path, without references and type arguments.
+fn head(ty: &str) -> String {
+    let ty = ty.trim_start_matches(['&', '*', '(', '[', ' ']);
+    let ty = ty.strip_prefix("mut ").or_else(|| ty.strip_prefix("dyn ")).or_else(|| ty.strip_prefix("const ")).unwrap_or(ty);
+    let end = ty.find(['<', ' ', '(', ')', ']', '+']).unwrap_or(ty.len());
+    ty[..end].rsplit("::").next().unwrap_or_default().to_owned()
 }
 
 /// The modules that names at a node are looked up in: its own and, for `super::*`, those around it.
@@ -481,6 +580,15 @@ fn innermost_cuts(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
     }
 }
 
+/// The cut parts of a body that stand in no other cut part.
+fn outermost_cuts(plan: &Plan<'_>, function: NodeId) -> Vec<NodeId> {
+    let tree = plan.tree;
+    tree.subtree(function)
+        .filter(|&i| plan.cut[i] && tree.nodes[i].kind.in_body())
+        .filter(|&i| !tree.ancestors(i).skip(1).take_while(|&a| a != function).any(|a| plan.cut[a]))
+        .collect()
+}
+
 /// Wider and wider restores around an error that nothing specific helps.
 fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: usize, remedy: &mut Remedy) {
     let tree = plan.tree;
@@ -489,12 +597,23 @@ fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: us
         remedy.restore.extend(ids.filter(|&i| plan.cut[i] && tree.nodes[i].kind != Kind::Decoration));
         remedy.restore.len() > before
     };
-    // Everything that was cut inside the functions at hand.
+    // What was cut inside the functions at hand: what has to do with the names at hand, else all around.
     for &place in &fault.places {
-        if let Some(f) = tree.function(tree.at(place))
-            && add(remedy, &mut tree.subtree(f).filter(|&i| tree.nodes[i].kind.in_body()))
-            && effort == 0
-        {
+        let here = tree.at(place);
+        let Some(f) = tree.function(here) else { continue };
+        let mut names: BTreeSet<String> = fault.words.iter().cloned().collect();
+        if let Some(s) = tree.ancestors(here).find(|&a| tree.nodes[a].kind == Kind::Stmt) {
+            names.extend(tree.nodes[s].words.iter().cloned());
+        }
+        let cut_here = || outermost_cuts(plan, f);
+        let about = |&i: &NodeId| {
+            let text = &plan.text[tree.nodes[i].range.clone()];
+            text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w.len() > 1 && names.contains(w))
+        };
+        if effort == 0 && add(remedy, &mut cut_here().into_iter().filter(about)) {
+            return;
+        }
+        if add(remedy, &mut tree.subtree(f).filter(|&i| tree.nodes[i].kind.in_body())) && effort < 2 {
             return;
         }
     }
