@@ -216,7 +216,8 @@ pub(super) fn failures(rows: &[Row], records: &BTreeMap<Key, Record>) -> String 
         }
         let mut text = row.to_string();
         let said = record.output.error.as_ref().map(|e| e.as_str().map_or_else(|| e.to_string(), str::to_owned));
-        for message in said.iter().chain(&record.stderr).filter(|_| !record.tool_ok()) {
+        // What it printed as its error it also said on standard error.
+        for message in said.iter().chain(record.stderr.iter().filter(|_| said.is_none())).filter(|_| !record.tool_ok()) {
             text += &indented(message);
         }
         for message in record.recheck.iter().flat_map(super::record::Recheck::messages) {
