@@ -21,6 +21,8 @@ pub(super) struct Fold<'a> {
     text: String,
     edits: Vec<MappedEdit>,
     failed: Option<Error>,
+    /// Inside a test, which is put back as it is.
+    in_test: bool,
 }
 
 /// What a `cfg` decides.
@@ -34,7 +36,7 @@ enum Active {
 
 impl<'a> Fold<'a> {
     pub(super) fn new(inliner: &'a mut Inliner, file: usize, place: Place) -> Fold<'a> {
-        Fold { inliner, file, place, text: String::new(), edits: Vec::new(), failed: None }
+        Fold { inliner, file, place, text: String::new(), edits: Vec::new(), failed: None, in_test: false }
     }
 
     /// The edits of a parsed file; `None` when its own `#![cfg(…)]` leaves it out.
@@ -142,7 +144,7 @@ impl<'a> Fold<'a> {
                 } else {
                     self.replace_attribute(attr, span, &kept);
                 }
-            } else if !keep_attribute(&attr.meta) {
+            } else if !self.in_test && !keep_attribute(&attr.meta) {
                 self.delete(span);
             }
         }
@@ -402,18 +404,12 @@ impl<'ast> Visit<'ast> for Fold<'_> {
             }
             Active::Yes => {}
         }
+        let is_test = attrs.iter().any(|a| a.path().segments.last().is_some_and(|s| s.ident == "test"));
+        let outer = self.in_test;
+        self.in_test |= is_test;
         self.attributes(attrs);
-        match item {
-            syn::Item::Mod(m) => self.module(m),
-            syn::Item::Macro(m) if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(item), true) => {
-            }
-            syn::Item::Macro(m) => {
-                if !self.include_items(&m.mac, node_range(item)) {
-                    self.macro_tokens(m.mac.tokens.clone(), m.ident.is_none());
-                }
-            }
-            item => visit::visit_item(self, item),
-        }
+        self.item_inside(item);
+        self.in_test = outer;
     }
 
     fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
@@ -566,6 +562,20 @@ impl<'ast> Visit<'ast> for Fold<'_> {
 }
 
 impl Fold<'_> {
+    fn item_inside(&mut self, item: &syn::Item) {
+        match item {
+            syn::Item::Mod(m) => self.module(m),
+            syn::Item::Macro(m) if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(item), true) => {
+            }
+            syn::Item::Macro(m) => {
+                if !self.include_items(&m.mac, node_range(item)) {
+                    self.macro_tokens(m.mac.tokens.clone(), m.ident.is_none());
+                }
+            }
+            item => visit::visit_item(self, item),
+        }
+    }
+
     fn expressions(&mut self, list: &syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>) {
         for e in list {
             if self.active(expr_attrs(e)) == Active::No {

@@ -241,7 +241,8 @@ impl Prepared {
                         if node.kind == Kind::Body {
                             !ran.ran[f] && (node.unit || goal.stubs)
                         } else {
-                            ran.never[i] && ran.ran[f]
+                            // In a function that never ran nothing did.
+                            ran.never[i] || !ran.ran[f]
                         }
                     })
             })

@@ -462,12 +462,30 @@ impl Builder<'_> {
         } else {
             self.visit_block(&e.then_branch);
         }
+        self.else_branch(e, no_value);
+    }
+
+    fn else_branch(&mut self, e: &syn::ExprIf, no_value: bool) {
         let Some((token, branch)) = &e.else_branch else { return };
-        let whole = no_value.then(|| self.push(Kind::Else, range(token.span).start..node_range(branch).end));
-        self.inside(whole.unwrap_or(self.parent), |b| match &**branch {
-            syn::Expr::If(inner) => b.branches(inner, no_value),
-            other => b.visit_expr(other),
-        });
+        let start = range(token.span).start;
+        match &**branch {
+            // A link of a chain that goes on can go by itself, whether the chain has a value or not.
+            syn::Expr::If(inner) if !no_value && inner.else_branch.is_some() => {
+                let link = self.push(Kind::Else, start..range(inner.then_branch.brace_token.span.close()).end);
+                self.inside(link, |b| {
+                    b.visit_expr(&inner.cond);
+                    b.visit_block(&inner.then_branch);
+                });
+                self.else_branch(inner, no_value);
+            }
+            other => {
+                let whole = no_value.then(|| self.push(Kind::Else, start..node_range(branch).end));
+                self.inside(whole.unwrap_or(self.parent), |b| match other {
+                    syn::Expr::If(inner) => b.branches(inner, no_value),
+                    other => b.visit_expr(other),
+                });
+            }
+        }
     }
 
     /// The inside of a block's braces.

@@ -650,7 +650,8 @@ fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: us
     for &place in &fault.places {
         let here = tree.at(place);
         let Some(f) = tree.function(here) else { continue };
-        let mut names: BTreeSet<String> = fault.words.iter().cloned().collect();
+        let mut names: BTreeSet<String> =
+            fault.words.iter().filter(|w| syn::parse_str::<syn::Ident>(w).is_ok()).cloned().collect();
         if let Some(s) = tree.ancestors(here).find(|&a| tree.nodes[a].kind == Kind::Stmt) {
             names.extend(tree.nodes[s].words.iter().cloned());
         }

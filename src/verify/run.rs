@@ -16,6 +16,9 @@ use std::time::Duration;
 /// How often the test is run in the project.
 pub const REFERENCE_RUNS: usize = 3;
 
+/// What the temporary folder of a run is called in outputs that are compared.
+const TEMP: &str = "<tmp>";
+
 /// Which cases are run: the paths in the project, and what libtest is told.
 #[derive(Clone, Debug)]
 pub struct Cases {
@@ -45,6 +48,8 @@ pub struct Reference {
 pub struct ProjectRun {
     output: Output,
     coverage: Option<Coverage>,
+    /// The temporary folder it had.
+    temp: String,
 }
 
 impl ProjectRun {
@@ -117,9 +122,12 @@ fn pin_environment(command: &mut Command) {
 /// When the executable can't be started, or its profile can't be read.
 pub fn project_run(target: &TestTarget, cases: &Cases, map: Option<&CoverageMap>, timeout: Duration) -> Result<ProjectRun> {
     let profiles = temp_dir()?;
+    // Two runs at once must not meet in the same temporary folder.
+    let temp = temp_dir()?;
     let mut command = Command::new(&target.executable);
     command
         .current_dir(&target.package_dir)
+        .env("TMPDIR", temp.path())
         .envs(&target.call.env)
         .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     test_args(&mut command, &cases.names, cases.ignored);
@@ -128,7 +136,7 @@ pub fn project_run(target: &TestTarget, cases: &Cases, map: Option<&CoverageMap>
         Some(map) => Some(map.coverage(utf8(profiles.path())?)?),
         None => None,
     };
-    Ok(ProjectRun { output, coverage })
+    Ok(ProjectRun { output, coverage, temp: temp.path().to_string_lossy().into_owned() })
 }
 
 fn class(output: &Output) -> ExitClass {
@@ -140,12 +148,6 @@ fn class(output: &Output) -> ExitClass {
 /// # Errors
 /// [`Error::Nondeterministic`] when they agree on too little; [`Error::TimeOut`] when one did not end.
 pub fn reference(target: &TestTarget, cases: &Cases, runs: Vec<ProjectRun>, timeout: Duration) -> Result<Reference> {
-    let normaliser = Normaliser {
-        location: None,
-        tests: Vec::new(),
-        types: Vec::new(),
-        paths: vec![(format!("{}/", target.call.cwd), String::new()), (target.call.cwd.to_string(), "<project>".into())],
-    };
     let what = || cases.names.first().cloned().unwrap_or_default();
     let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
     let mut outcomes = Vec::new();
@@ -156,6 +158,16 @@ pub fn reference(target: &TestTarget, cases: &Cases, runs: Vec<ProjectRun>, time
             return Err(Error::TimeOut { what: format!("the test {}", what()), limit_s: timeout.as_secs() });
         }
         wall = wall.max(r.output.wall);
+        let normaliser = Normaliser {
+            location: None,
+            tests: Vec::new(),
+            types: Vec::new(),
+            paths: vec![
+                (r.temp.clone(), TEMP.into()),
+                (format!("{}/", target.call.cwd), String::new()),
+                (target.call.cwd.to_string(), "<project>".into()),
+            ],
+        };
         let (stdout, stderr) = (normaliser.apply(&r.output.stdout_text()), normaliser.apply(&r.output.stderr_text()));
         outcomes.push(Outcome::parse(&stdout, &stderr, class(&r.output), &selected));
         coverage = coverage.or(r.coverage);
@@ -216,8 +228,12 @@ pub fn gist_run(
 ) -> Result<(Outcome, Coverage)> {
     let room = temp_dir()?;
     let profiles = temp_dir()?;
+    let temp = temp_dir()?;
     let mut command = Command::new(gist.executable);
-    command.current_dir(room.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    command
+        .current_dir(room.path())
+        .env("TMPDIR", temp.path())
+        .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     for (name, value) in &target.call.env {
         if name.contains("LIBRARY_PATH") {
             command.env(name, value);
@@ -246,7 +262,10 @@ pub fn gist_run(
         location,
         tests: gist.names.iter().cloned().zip(cases.names.iter().cloned()).collect(),
         types: gist.types.clone(),
-        paths: vec![(room.path().to_string_lossy().into_owned(), "<project>".into())],
+        paths: vec![
+            (temp.path().to_string_lossy().into_owned(), TEMP.into()),
+            (room.path().to_string_lossy().into_owned(), "<project>".into()),
+        ],
     };
     let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
     let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
