@@ -71,6 +71,8 @@ pub struct Facts<'a> {
     pub test: &'a str,
     /// The test's path in the gist.
     pub gist_test: &'a str,
+    /// The test is `#[ignore]`d: its run line has to ask for it.
+    pub ignored: bool,
     /// The file's name, as the run line has it.
     pub file_name: &'a str,
 }
@@ -195,15 +197,18 @@ fn header(bundle: &Bundle, facts: &Facts<'_>, dependencies: &[Dependency]) -> Re
     let commit = commit(&facts.target.package_dir).map(|c| format!(", commit {c}")).unwrap_or_default();
     line(&format!("of {} {version}{commit}, made by cargo-gistify {}.", facts.target.package, env!("CARGO_PKG_VERSION")));
     line("");
+    let ignored = if facts.ignored { " --include-ignored" } else { "" };
     if dependencies.is_empty() {
         let flags = codegen_flags(facts.target);
         let name = facts.file_name.strip_suffix(".rs").unwrap_or(facts.file_name);
+        let crate_name = if is_crate_name(name) { "" } else { " --crate-name gist" };
+        let (file, exe) = (shell_word(facts.file_name), shell_word(name));
         line(&format!(
-            "Run: rustc --edition {} --test{flags} {} -o {name} && ./{name} --exact {}",
-            bundle.edition, facts.file_name, facts.gist_test
+            "Run: rustc --edition {} --test{flags}{crate_name} {file} -o {exe} && ./{exe} --exact {}{ignored}",
+            bundle.edition, facts.gist_test
         ));
     } else {
-        line(&format!("Run: cargo gistify run {} -- --exact {}", facts.file_name, facts.gist_test));
+        line(&format!("Run: cargo gistify run {} -- --exact {}{ignored}", shell_word(facts.file_name), facts.gist_test));
     }
     line(&format!("Toolchain: {}", toolchain(&facts.target.call.rustc)));
     line(&format!("License: {license}"));
@@ -231,6 +236,19 @@ fn manifest(bundle: &Bundle, dependencies: &[Dependency]) -> Result<String> {
         out.push_str(&format!("{name} = {value}\n"));
     }
     Ok(out)
+}
+
+/// Whether rustc makes a crate's name of that file stem.
+fn is_crate_name(stem: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    stem.chars().all(plain) && stem.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// A word as a POSIX shell takes it, quoted where it has to be.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Codegen options of the project's build that can change what a test does.
@@ -316,6 +334,13 @@ mod unit {
         assert_eq!(folded("\n\nfn a() {\n\n    b();\n\n\n    c();\n\n}\n"), "fn a() {\n    b();\n\n    c();\n}\n");
         let string = "const A: &str = \"x\n\n\n}\n\";\n";
         assert_eq!(folded(string), string);
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_mind() {
+        assert_eq!(shell_word("a-b.rs"), "a-b.rs");
+        assert_eq!(shell_word("größe.rs"), "größe.rs");
+        assert_eq!(shell_word("it's mine.rs"), r"'it'\''s mine.rs'");
     }
 
     #[test]

@@ -112,8 +112,8 @@ impl<'w> Session<'w> {
         let (index, bundle_size) = timed(&mut stages, "index", || {
             Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
         })?;
-        let wrappers =
-            prepared.bundle.wrapper.iter().map(|module| Wrapper { module: module.clone(), krate: module.clone() });
+        // The bundle names the test's own crate as its module is named.
+        let wrappers = prepared.bundle.wrapper.iter().map(|m| Wrapper { module: m.clone(), krate: m.clone() });
         let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
         Ok(Session {
             workspace,
@@ -181,6 +181,7 @@ impl<'w> Session<'w> {
             target: self.target,
             test: &task.name,
             gist_test: if task.tests.len() == 1 { &gist_names[0] } else { &gist_test },
+            ignored: task.tests.iter().any(|t| t.ignored),
             file_name: &options.file_name,
         };
         let original = self.original(test, &gist_names[0]);
@@ -194,6 +195,7 @@ impl<'w> Session<'w> {
             gist_names: &gist_names,
             crates: &crates,
             project_text: &self.prepared.bundle.text,
+            project_map: &self.prepared.bundle.map,
             types: &types,
             timeout: limit,
         };
@@ -293,14 +295,17 @@ impl<'w> Session<'w> {
             .helpers(test)
             .into_iter()
             .filter(|&h| h != test)
-            .filter_map(|h| Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h) }))
+            .filter_map(|h| {
+                let at = Some(tree.nodes[h].range.start);
+                Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h), at })
+            })
             .collect();
         let kind = if tree.nodes[test].kind == Kind::MacroCall { TestKind::MacroCall } else { TestKind::Function };
         let name = match kind {
             TestKind::Function => tree.nodes[test].name.clone(),
             TestKind::MacroCall => gist_name.to_owned(),
         };
-        OriginalTest { path, name, tokens: text(test), kind, helpers }
+        OriginalTest { path, name, tokens: text(test), kind, at: Some(tree.nodes[test].range.start), helpers }
     }
 
     /// Type names carry the crate's name: `gist::` stands for the library's, `gist::wrapper::` for the test's.
@@ -364,7 +369,7 @@ fn line_execution(coverage: &Coverage) -> Option<f64> {
 /// A reference of one test, for callers that verify a gist they have.
 ///
 /// # Errors
-/// As [`reference`].
+/// As [`reference()`].
 pub fn reference_of(target: &TestTarget, cases: &Cases, map: &CoverageMap, timeout: Duration) -> Result<Reference> {
     let mut runs = vec![project_run(target, cases, Some(map), timeout)?];
     for _ in 1..REFERENCE_RUNS {

@@ -159,7 +159,7 @@ fn group_path(name: &str, function: &str) -> String {
     match segments.iter().rposition(|s| *s == function) {
         Some(i) => segments[..=i].join("::"),
         None => match segments.split_last() {
-            Some((_, [module @ ..])) if !module.is_empty() => format!("{}::{function}", module.join("::")),
+            Some((_, module)) if !module.is_empty() => format!("{}::{function}", module.join("::")),
             _ => function.to_owned(),
         },
     }
@@ -258,6 +258,9 @@ pub fn nearest<'a>(pattern: &str, names: impl IntoIterator<Item = &'a str>) -> V
     };
     let mut all: Vec<(f32, &str)> = names.into_iter().map(|n| (score(n), n)).filter(|(s, _)| *s >= 0.5).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    // Beside a good hit, what has only its module in common is noise.
+    let best = all.first().map_or(0.0, |(s, _)| *s);
+    all.retain(|(s, _)| s * 1.3 >= best);
     all.dedup_by(|a, b| a.1 == b.1);
     all.into_iter().take(5).map(|(_, n)| n.to_owned()).collect()
 }

@@ -5,12 +5,13 @@ use super::list::{print_json, select};
 use super::shell::Shell;
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, ExitCode, Result};
+use cargo_gistify::gist::shell_word;
 use cargo_gistify::reduce::Goal;
 use cargo_gistify::report::{Cost, Made, Metrics, Report, SCHEMA, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session, Task, tasks};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::verify::verdict::Verdict;
-use cargo_gistify::workspace::capture::TestTarget;
+use cargo_gistify::workspace::capture::{TargetKind, TestTarget};
 use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -205,14 +206,14 @@ impl Places {
     }
 }
 
-/// A file name that is free of what shells and file systems mind: `package.target.module.test.rs`.
+/// A file name that shells, file systems and rustc (which makes a crate's name of it) don't mind:
+/// `package-module-test.rs`, with `--kind-target` behind the package for all but the library.
 fn default_name(target: &TestTarget, task: &Task) -> String {
-    let mut name = target.package.clone();
-    if target.kind != cargo_gistify::workspace::capture::TargetKind::Lib {
-        name.push('.');
-        name.push_str(&target.name);
-    }
-    format!("{name}.{}.rs", task.name.replace("::", "."))
+    let selector = match target.kind {
+        TargetKind::Lib => String::new(),
+        _ => target.selector().replace(' ', "-"),
+    };
+    format!("{}{selector}-{}.rs", target.package, task.name.replace("::", "-"))
 }
 
 /// Writes a gist; one that did not verify never stands under the name of the result.
@@ -287,7 +288,11 @@ fn summary(report: &mut Report, made: &Made, shell: &Shell) {
     );
     if let Some(path) = &report.gist {
         shell.status("Gist", path.as_str());
-        let at = path.parent().filter(|p| !p.as_str().is_empty()).map(|p| format!("cd {p} && ")).unwrap_or_default();
+        let at = path
+            .parent()
+            .filter(|p| !p.as_str().is_empty())
+            .map(|p| format!("cd {} && ", shell_word(p.as_str())))
+            .unwrap_or_default();
         shell.status("Run", &format!("{at}{}", made.run_line));
     }
 }

@@ -6,12 +6,13 @@ use camino::Utf8PathBuf;
 use cargo_gistify::compile::{temp_dir, utf8};
 use cargo_gistify::error::{Error, Result};
 use cargo_gistify::gist::{EmbeddedManifest, read_manifest, run_line_flags};
-use cargo_gistify::process::run_inherited;
+use cargo_gistify::process::{self, Limits, run_inherited};
 use std::process::Command;
 
 pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
     let text = fs_err::read_to_string(&args.gist).map_err(Error::path("read", &args.gist))?;
     let manifest = read_manifest(&text)?;
+    args.toolchain.as_deref().map_or(Ok(()), installed)?;
     let room = temp_dir()?;
     let dir = utf8(room.path())?.to_owned();
     let status = if manifest.dependencies.is_empty() {
@@ -21,6 +22,22 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
         with_dependencies(args, &manifest, &text, &dir)?
     };
     Ok(status)
+}
+
+/// Whether rustup has that toolchain.
+fn installed(toolchain: &str) -> Result<()> {
+    let mut command = Command::new("rustup");
+    // Nothing is installed behind the user's back.
+    command.args(["run", toolchain, "rustc", "--version"]).env("RUSTUP_AUTO_INSTALL", "0");
+    match process::run(&mut command, Limits::default()) {
+        Ok(out) if out.status.success() => Ok(()),
+        Ok(out) => Err(Error::Setup(format!(
+            "the toolchain `{toolchain}` can't be used: {}\nsee `rustup toolchain list`, or install it with `rustup toolchain install {toolchain}`",
+            out.stderr_text().trim().trim_start_matches("error: ")
+        ))),
+        Err(e @ Error::Interrupted) => Err(e),
+        Err(e) => Err(Error::Setup(format!("--toolchain needs rustup: {e}"))),
+    }
 }
 
 /// The program of a toolchain, through rustup when one is named.
@@ -38,7 +55,15 @@ fn tool(name: &str, toolchain: Option<&String>) -> Command {
 fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8PathBuf) -> Result<u8> {
     let mut rustc = tool("rustc", args.toolchain.as_ref());
     rustc
-        .args(["--edition", manifest.edition.as_deref().unwrap_or("2021"), "--test", "-A", "warnings"])
+        .args([
+            "--edition",
+            manifest.edition.as_deref().unwrap_or("2021"),
+            "--test",
+            "--crate-name",
+            "gist",
+            "-A",
+            "warnings",
+        ])
         .args(run_line_flags(text))
         .arg(args.gist.as_str())
         .args(["-o", dir.join("gist").as_str()]);

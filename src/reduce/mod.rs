@@ -29,6 +29,11 @@ const MAX_ROUNDS: usize = 40;
 /// Rounds of lints.
 const MAX_POLISH: usize = 12;
 
+/// Checks that trying without single nodes may take.
+const MAX_TRIALS: usize = 40;
+/// How many doubtful nodes are first tried together.
+const TRIAL_CHUNK: usize = 4;
+
 /// How far a reduction goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -198,6 +203,12 @@ impl Prepared {
         if !work.polish(&mut plan)? {
             plan = before;
         }
+        if work.try_without(&mut plan)? {
+            let before = plan.clone();
+            if !work.polish(&mut plan)? {
+                plan = before;
+            }
+        }
         let (text, pieces) = plan.render();
         let map = self.bundle.map.edited(&pieces);
         Ok(Reduced { text, map, rounds: work.rounds, gave_up })
@@ -308,6 +319,36 @@ impl Work<'_> {
         Ok(checked.ok)
     }
 
+    /// Tries the text without each doubtful node, several at a time. Gives whether anything went.
+    fn try_without(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
+        let mut budget = MAX_TRIALS;
+        let mut any = false;
+        let mut todo: Vec<Vec<NodeId>> = doubtful(plan).chunks(TRIAL_CHUNK).map(<[NodeId]>::to_vec).collect();
+        todo.reverse();
+        while let Some(chunk) = todo.pop() {
+            let chunk: Vec<NodeId> = chunk.into_iter().filter(|&i| plan.stands(i)).collect();
+            if chunk.is_empty() || budget == 0 {
+                continue;
+            }
+            budget -= 1;
+            let mut without = plan.clone();
+            for &i in &chunk {
+                without.cut_again(i);
+            }
+            if self.compiler.check(&without.render().0, &[])?.ok {
+                *plan = without;
+                any = true;
+            } else if let [one] = chunk.as_slice() {
+                plan.pinned[*one] = true;
+            } else {
+                let half = chunk.len() / 2;
+                todo.push(chunk[half..].to_vec());
+                todo.push(chunk[..half].to_vec());
+            }
+        }
+        Ok(any)
+    }
+
     /// Cuts what rustc's lints call unused, until they are silent. Gives whether the result compiles.
     fn polish(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
         for _ in 0..MAX_POLISH {
@@ -329,6 +370,38 @@ impl Work<'_> {
         }
         self.repair(plan, true)
     }
+}
+
+/// Nodes whose code did not run and that somebody asked for: each is worth a try without it.
+fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
+    let tree = plan.tree;
+    let kinds = |k: Kind| {
+        matches!(
+            k,
+            Kind::TraitImpl
+                | Kind::Derive
+                | Kind::ImplFn
+                | Kind::TraitFn
+                | Kind::Fn
+                | Kind::MacroCall
+                | Kind::Variant
+                | Kind::Trait
+        )
+    };
+    let fits = |&i: &NodeId| {
+        let n = &tree.nodes[i];
+        kinds(n.kind)
+            && !plan.ran[i]
+            && !plan.whole[i]
+            && !plan.pinned[i]
+            && !n.local
+            && !(n.kind == Kind::Variant && !plan.may_trim(i))
+            && plan.stands(i)
+            && (n.kind == Kind::Derive || plan.wanted[i] || !matches!(n.kind, Kind::MacroCall))
+    };
+    let all: Vec<NodeId> = (1..tree.nodes.len()).filter(fits).collect();
+    // What stands inside another candidate is tried after it.
+    all
 }
 
 /// Nodes that lints call unused.

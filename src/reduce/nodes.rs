@@ -666,7 +666,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             match stmt {
                 syn::Stmt::Item(item) => self.visit_item(item),
                 // The value of the block, or what ends it.
-                syn::Stmt::Expr(e, semi) if last && (semi.is_none() || diverges(e)) => self.visit_tail(e),
+                syn::Stmt::Expr(e, semi) if last && !is_unit(e) && (semi.is_none() || diverges(e)) => self.visit_tail(e),
                 syn::Stmt::Macro(m) if last && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
                 stmt => {
                     let id = self.push(Kind::Stmt, node_range(stmt));
@@ -734,6 +734,11 @@ fn without_value(e: &syn::ExprIf) -> bool {
             block(&e.then_branch) && rest && !all_diverge(&e.then_branch)
         }
     }
+}
+
+/// Whether an expression's type can only be `()`.
+fn is_unit(e: &syn::Expr) -> bool {
+    matches!(e, syn::Expr::ForLoop(_) | syn::Expr::While(_)) || matches!(e, syn::Expr::If(i) if i.else_branch.is_none())
 }
 
 /// Whether control never goes past the expression.

@@ -10,6 +10,18 @@ use crate::compile::{Checked, Diagnostic};
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Methods that derives give.
+const STD_METHODS: &[(&str, &[&str])] = &[
+    ("clone", &["Clone"]),
+    ("eq", &["PartialEq"]),
+    ("ne", &["PartialEq"]),
+    ("cmp", &["Ord"]),
+    ("partial_cmp", &["PartialOrd"]),
+    ("hash", &["Hash"]),
+    ("default", &["Default"]),
+    ("fmt", &["Debug", "Display"]),
+];
+
 /// What an error asks for.
 #[derive(Debug, Default)]
 pub(super) struct Remedy {
@@ -91,6 +103,7 @@ impl Repairer {
                 self.implementations(plan, fault, remedy);
             }
             "E0317" => innermost_cuts(plan, fault, remedy),
+            "E0392" => variants(plan, fault, remedy),
             _ if fault.message.starts_with("cannot find")
                 || matches!(
                     fault.code,
@@ -259,6 +272,26 @@ impl Repairer {
         let tree = plan.tree;
         let Some(name) = fault.words.first() else { return };
         let words: BTreeSet<&String> = fault.words.iter().collect();
+        if let Some((_, traits)) = STD_METHODS.iter().find(|(m, _)| m == name) {
+            let derived: Vec<NodeId> = (0..tree.nodes.len())
+                .filter(|&i| {
+                    let n = &tree.nodes[i];
+                    plan.cut[i]
+                        && match n.kind {
+                            Kind::Derive => {
+                                let owner = &tree.nodes[tree.nodes[n.parent].parent].name;
+                                traits.contains(&n.name.as_str()) && words.contains(owner)
+                            }
+                            Kind::TraitImpl => traits.contains(&n.trait_name.as_str()) && words.contains(&n.type_name),
+                            _ => false,
+                        }
+                })
+                .collect();
+            if !derived.is_empty() {
+                remedy.restore.extend(derived);
+                return;
+            }
+        }
         let members: Vec<NodeId> = self
             .named(name)
             .filter(|&n| {
@@ -533,6 +566,22 @@ fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
                 .extend(children.iter().copied().filter(|&c| plan.cut[c] && tree.nodes[c].kind == Kind::MacroCall));
         }
         return;
+    }
+}
+
+/// Variants that used a type parameter.
+fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    for &place in &fault.places {
+        if let Some(e) = tree.ancestors(tree.at(place)).find(|&a| tree.nodes[a].kind == Kind::Enum) {
+            let name = fault.words.first().map_or("", String::as_str);
+            let uses = |&&c: &&NodeId| {
+                let text = &plan.text[tree.nodes[c].range.clone()];
+                text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == name)
+            };
+            remedy.restore.extend(tree.children[e].iter().filter(|&&c| tree.nodes[c].kind == Kind::Variant).filter(uses));
+            return;
+        }
     }
 }
 

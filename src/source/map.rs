@@ -144,6 +144,33 @@ impl SourceMap {
         }
         SourceMap { files: self.files.clone(), segments }
     }
+
+    /// This map, with the stretches of another one in the place of those of unknown origin.
+    ///
+    /// Each stretch of `over` has to lie inside one of unknown origin.
+    #[must_use]
+    pub fn overlaid(mut self, over: &SourceMap) -> SourceMap {
+        for s in &over.segments {
+            let origin = s.origin.map(|(file, offset)| (self.file_or_add(&over.files[file]), offset));
+            let i = self.segments.partition_point(|own| own.start <= s.start).saturating_sub(1);
+            let Some(own) = self.segments.get(i).copied().filter(|own| own.origin.is_none()) else { continue };
+            let end = own.start + own.len;
+            let pieces = [
+                Segment { len: s.start - own.start, ..own },
+                Segment { origin, ..*s },
+                Segment { start: s.start + s.len, len: end.saturating_sub(s.start + s.len), origin: None },
+            ];
+            self.segments.splice(i..=i, pieces.into_iter().filter(|p| p.len > 0));
+        }
+        self
+    }
+
+    fn file_or_add(&mut self, file: &SourceFile) -> usize {
+        self.file(&file.path).unwrap_or_else(|| {
+            self.files.push(file.clone());
+            self.files.len() - 1
+        })
+    }
 }
 
 #[cfg(test)]
@@ -166,6 +193,22 @@ mod unit {
         assert_eq!(f.offset(Position { line: 2, column: 2 }), 4);
         assert_eq!(f.offset(Position { line: 2, column: 99 }), 5);
         assert_eq!(f.offset(Position { line: 99, column: 1 }), 6);
+    }
+
+    #[test]
+    fn an_overlay_fills_what_is_unknown() {
+        let known = Segment { start: 0, len: 2, origin: Some((0, 5)) };
+        let unknown = Segment { start: 2, len: 6, origin: None };
+        let map = SourceMap { files: vec![SourceFile::new("/p/a.rs", "0123456789")], segments: vec![known, unknown] };
+        let over = SourceMap {
+            files: vec![SourceFile::new("/p/b.rs", "0123456789")],
+            segments: vec![Segment { start: 3, len: 4, origin: Some((0, 1)) }, Segment { start: 0, len: 1, origin: None }],
+        };
+        let out = map.overlaid(&over);
+        let origins: Vec<_> = (0..8).map(|at| out.origin(at)).collect();
+        assert_eq!(&origins[..3], [Some((0, 5)), Some((0, 6)), None]);
+        assert_eq!(&origins[3..7], [Some((1, 1)), Some((1, 2)), Some((1, 3)), Some((1, 4))]);
+        assert_eq!(origins[7], None);
     }
 
     proptest! {

@@ -31,6 +31,8 @@ pub struct OriginalTest {
     pub tokens: String,
     /// What the text is.
     pub kind: TestKind,
+    /// Where the text starts in the project's bundle, if there is one: panics in it are mapped back by that.
+    pub at: Option<usize>,
     /// Items that the test leans on.
     pub helpers: Vec<Helper>,
 }
@@ -44,6 +46,8 @@ pub struct Helper {
     pub identity: Identity,
     /// Its source text, attributes included.
     pub text: String,
+    /// Where the text starts in the project's bundle, if there is one.
+    pub at: Option<usize>,
 }
 
 /// What an item is known by in its module.
@@ -107,6 +111,8 @@ pub struct Injected {
     pub text: String,
     /// Where each stretch of it comes from in the gist ([`crate::source::map::SourceMap::edited`] takes it).
     pub pieces: Vec<Piece>,
+    /// What was put back, and where it starts in the project's bundle.
+    pub put_back: Vec<Piece>,
     /// Identities of the helpers that were replaced.
     pub helpers: Vec<Identity>,
 }
@@ -136,6 +142,7 @@ pub enum InjectFault {
 ///     name: "one".into(),
 ///     tokens: "#[test]\nfn one() { assert_eq!(super::f(), 1) }".into(),
 ///     kind: TestKind::Function,
+///     at: None,
 ///     helpers: vec![],
 /// };
 /// let gist = "fn f() -> u8 { 1 }\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
@@ -158,7 +165,7 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     for (i, item) in found.iter().enumerate() {
         // Of several (under different `cfg`s) one is the test: no other may run in its place.
         let with = if i == 0 { tokens.clone() } else { String::new() };
-        replace(&mut edits, gist, range(item, base), with);
+        replace(&mut edits, gist, range(item, base), with, trimmed(&test.tokens, test.at));
     }
     let mut helpers = Vec::new();
     for helper in &test.helpers {
@@ -167,20 +174,30 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
             if found.iter().any(|f| std::ptr::eq(*f, item)) {
                 continue;
             }
-            replace(&mut edits, gist, range(item, base), helper.text.trim().to_owned());
+            let at = trimmed(&helper.text, helper.at);
+            replace(&mut edits, gist, range(item, base), helper.text.trim().to_owned(), at);
             helpers.push(helper.identity.clone());
             break;
         }
     }
-    let (text, pieces) = apply(gist, edits);
-    Ok(Injected { text, pieces, helpers })
+    edits.sort_by_key(|(e, _)| e.range.start);
+    let origins: Vec<Option<usize>> = edits.iter().filter(|(e, _)| !e.with.is_empty()).map(|(_, at)| *at).collect();
+    let (text, pieces) = apply(gist, edits.into_iter().map(|(e, _)| e).collect());
+    let new = pieces.iter().filter(|p| p.from.is_none());
+    let put_back = new.zip(origins).filter_map(|(p, at)| Some(Piece { from: Some(at?), ..p.clone() })).collect();
+    Ok(Injected { text, pieces, put_back, helpers })
 }
 
 /// An edit, unless it changes nothing: text that stays keeps its origin.
-fn replace(edits: &mut Vec<Edit>, gist: &str, range: Range<usize>, with: String) {
+fn replace(edits: &mut Vec<(Edit, Option<usize>)>, gist: &str, range: Range<usize>, with: String, at: Option<usize>) {
     if gist[range.clone()] != with {
-        edits.push(Edit::replace(range, with));
+        edits.push((Edit::replace(range, with), at));
     }
+}
+
+/// Where the text without the white space around it starts.
+fn trimmed(text: &str, at: Option<usize>) -> Option<usize> {
+    at.map(|at| at + text.len() - text.trim_start().len())
 }
 
 /// The byte range of the test in `gist`, attributes included: what test F1 compares.
@@ -359,6 +376,7 @@ mod unit {
             name: name.to_owned(),
             tokens: tokens.to_owned(),
             kind,
+            at: None,
             helpers: Vec::new(),
         }
     }
@@ -425,7 +443,7 @@ mod unit {
         let mut t = function(&["m"], "t");
         for text in ["fn h() { 1 }", "impl A for B<u8> { fn x() {} }", "struct S { a: u8 }", "const GONE: u8 = 1;"] {
             let identity = Identity::of_text(text).unwrap();
-            t.helpers.push(Helper { path: vec!["m".into()], identity, text: text.into() });
+            t.helpers.push(Helper { path: vec!["m".into()], identity, text: text.into(), at: None });
         }
         let gist =
             "fn h() {} mod m { #[test] fn t() {} fn h() {} impl A for B< u8 > {} impl A for B<u16> {} struct S; fn S() {} }";
@@ -436,6 +454,18 @@ mod unit {
         );
         assert_eq!(out.helpers.len(), 3);
         assert_eq!(inject(&out.text, &t).unwrap().text, out.text);
+    }
+
+    #[test]
+    fn what_is_put_back_knows_where_it_comes_from() {
+        let mut t = function(&[], "t");
+        t.at = Some(100);
+        let text = "fn h() { 1 }";
+        let identity = Identity::of_text(text).unwrap();
+        t.helpers.push(Helper { path: Vec::new(), identity, text: format!("  {text}"), at: Some(7) });
+        let out = inject("fn h() {} #[test] fn t() {}", &t).unwrap();
+        let origins: Vec<_> = out.put_back.iter().map(|p| (&out.text[p.start..][..p.len], p.from)).collect();
+        assert_eq!(origins, [(text, Some(9)), (t.tokens.as_str(), Some(100))]);
     }
 
     #[test]

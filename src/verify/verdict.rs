@@ -87,6 +87,8 @@ pub struct Claim<'a> {
     pub crates: &'a [String],
     /// The project as one text: what it does itself is not held against a gist.
     pub project_text: &'a str,
+    /// Where that text comes from.
+    pub project_map: &'a SourceMap,
     /// Prefixes of type names in the gist, and what they are in the project.
     pub types: &'a [(String, String)],
     /// For the gist's run.
@@ -113,7 +115,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         (Err(e), _) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
         (_, Err(_)) => {}
     }
-    let map = map.map(|m| m.edited(&injected.pieces));
+    let map = map.map(|m| m.edited(&injected.pieces).overlaid(&claim.project_map.edited(&injected.put_back)));
     let room = temp_dir()?;
     let dir = utf8(room.path())?;
     let built = compiler.build(&injected.text, dir, true)?;

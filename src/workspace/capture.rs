@@ -247,18 +247,62 @@ fn is_status(line: &str) -> bool {
         .any(|v| verb.starts_with(v))
 }
 
-/// The workspace wrapper that the user has, from the environment or cargo's configuration.
+/// The workspace wrapper that the user has, from the environment or cargo's configuration, as a path that does not
+/// depend on where rustc runs.
 fn users_wrapper() -> Option<String> {
     let from_env = ["RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER"]
         .iter()
         .find_map(|name| std::env::var(name).ok())
         .filter(|v| !v.is_empty());
-    from_env.or_else(|| {
-        let mut command = cargo();
-        command
-            .args(["-Zunstable-options", "config", "get", "--format", "json-value", "build.rustc-workspace-wrapper"])
-            .env("RUSTC_BOOTSTRAP", "1");
-        let out = crate::process::run(&mut command, crate::process::Limits::default()).ok()?;
-        serde_json::from_slice::<String>(&out.stdout).ok()
+    if let Some(wrapper) = from_env {
+        return Some(program_path(&wrapper, &super::current_dir().ok()?));
+    }
+    let mut command = cargo();
+    command.args(["-Zunstable-options", "config", "get", "--show-origin", WRAPPER_KEY]).env("RUSTC_BOOTSTRAP", "1");
+    let out = crate::process::run(&mut command, crate::process::Limits::default()).ok()?;
+    let (wrapper, file) = setting(out.stdout_text().lines().next()?)?;
+    // Such paths count from the folder that holds `.cargo/`.
+    Some(program_path(&wrapper, file.parent()?.parent()?))
+}
+
+/// Cargo's setting for a workspace wrapper.
+const WRAPPER_KEY: &str = "build.rustc-workspace-wrapper";
+
+/// The value and the file of a line of `cargo config get --show-origin`: `key = "value" # file`.
+fn setting(line: &str) -> Option<(String, Utf8PathBuf)> {
+    let value = line.strip_prefix(WRAPPER_KEY)?.trim_start().strip_prefix('=')?;
+    // The value may hold a `#`, too: the first split that leaves a whole value is the right one.
+    value.match_indices(" # ").find_map(|(at, mark)| {
+        let table: toml::Table = toml::from_str(&format!("value = {}", &value[..at])).ok()?;
+        Some((table.get("value")?.as_str()?.to_owned(), value[at + mark.len()..].into()))
     })
+}
+
+/// A program as cargo finds it: a bare name on the path, anything else from `base`.
+fn program_path(program: &str, base: &Utf8Path) -> String {
+    if program.contains('/') { base.join(program).into_string() } else { program.to_owned() }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn a_setting_is_read_with_its_file() {
+        let read = |line: &str| setting(line).map(|(v, f)| (v, f.into_string()));
+        let want = |v: &str, f: &str| Some((v.to_owned(), f.to_owned()));
+        assert_eq!(
+            read("build.rustc-workspace-wrapper = \"a/b\" # /p/.cargo/config.toml"),
+            want("a/b", "/p/.cargo/config.toml")
+        );
+        assert_eq!(read("build.rustc-workspace-wrapper = \"a # b\" # /p # q/x"), want("a # b", "/p # q/x"));
+        assert_eq!(read("build.other = \"a\" # /p"), None);
+    }
+
+    #[test]
+    fn a_bare_name_stays_one() {
+        assert_eq!(program_path("sccache", "/p".into()), "sccache");
+        assert_eq!(program_path("./x", "/p".into()), "/p/./x");
+        assert_eq!(program_path("/x", "/p".into()), "/x");
+    }
 }

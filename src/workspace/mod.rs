@@ -153,12 +153,10 @@ impl Workspace {
     /// # Errors
     /// [`Error::Metadata`] with cargo's own words.
     pub fn load(options: CargoOptions) -> Result<Workspace> {
-        let lock_file = lock_file(&options);
-        let fresh_lock = lock_file.filter(|p| !p.exists());
+        let mut fresh_lock = LockGuard(lock_file(&options).filter(|p| !p.exists()));
         let mut command = cargo();
         command.args(["metadata", "--format-version", "1"]).args(options.common()).args(options.feature_args());
         let out = crate::process::run(&mut command, crate::process::Limits::default())?;
-        let mut workspace_guard = LockGuard(fresh_lock);
         if !out.status.success() {
             return Err(Error::Metadata(out.stderr_text().trim_end().to_owned()));
         }
@@ -171,7 +169,7 @@ impl Workspace {
         }
         let build_dir = metadata.build_directory.clone().unwrap_or_else(|| metadata.target_directory.clone());
         let state_dir = metadata.target_directory.join("gistify");
-        Ok(Workspace { metadata, options, build_dir, state_dir, new_lock_file: workspace_guard.0.take() })
+        Ok(Workspace { metadata, options, build_dir, state_dir, new_lock_file: fresh_lock.0.take() })
     }
 
     /// The package of that id.

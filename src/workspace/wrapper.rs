@@ -122,16 +122,24 @@ fn hash(value: &str) -> u64 {
 
 /// Writes to a temporary name beside `path` and renames.
 ///
+/// A link is followed, and what is no regular file (`/dev/null`, `/dev/stdout`, a pipe) is written to as it is: a
+/// rename would put a file in its place.
+///
 /// # Errors
 /// When either fails; no half-written file is left under `path`.
 pub fn write_atomically(path: &Utf8Path, content: &[u8]) -> Result<()> {
     use std::io::Write;
-    let dir = path.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    let real = path.canonicalize_utf8().unwrap_or_else(|_| path.to_owned());
+    if real.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        let mut file = std::fs::File::options().write(true).open(&real).map_err(Error::path("open", path))?;
+        return file.write_all(content).map_err(Error::path("write", path));
+    }
+    let dir = real.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let fail = |e: std::io::Error| Error::path("write", path)(e);
     let mut file = tempfile::NamedTempFile::new_in(dir).map_err(fail)?;
     file.write_all(content).map_err(fail)?;
     set_plain_permissions(file.as_file()).map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
+    file.persist(&real).map_err(|e| fail(e.error))?;
     Ok(())
 }
 
@@ -152,6 +160,26 @@ mod unit {
         let r = Utf8Path::new("/r");
         assert_eq!(record_of("/t/deps/a_b-12".into(), r).unwrap(), "/r/a_b-12.json");
         assert_eq!(record_of("/t/deps/liba-12.rlib".into(), r).unwrap(), "/r/a-12.json");
+    }
+
+    #[test]
+    fn a_pipe_stays_one_and_a_link_is_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = Utf8Path::from_path(dir.path()).unwrap();
+        let (pipe, link, file) = (dir.join("pipe"), dir.join("link"), dir.join("file"));
+        nix::unistd::mkfifo(pipe.as_std_path(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read_to_string(pipe).unwrap()
+        });
+        write_atomically(&pipe, b"text").unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+        assert!(!pipe.metadata().unwrap().is_file());
+        write_atomically(&file, b"old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        write_atomically(&link, b"new").unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read(&file).unwrap(), b"new");
     }
 
     #[test]

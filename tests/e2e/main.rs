@@ -1,0 +1,16 @@
+//! End-to-end tests: the binary on the crates under `fixtures/`, each copied to a temporary directory.
+//!
+//! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
+
+mod exits;
+mod gists;
+mod interrupt;
+mod json;
+mod list;
+mod models;
+mod output;
+mod places;
+mod project;
+mod run;
+mod tree;
+mod wrappers;

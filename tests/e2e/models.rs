@@ -1,0 +1,378 @@
+//! What each fixture's tests are meant to do, as one table, and the test that compares.
+
+use crate::project::{Project, Ran};
+use camino::Utf8Path;
+use serde_json::Value;
+use std::process::Command;
+use std::sync::Mutex;
+
+/// One call on one fixture.
+struct Model {
+    fixture: &'static str,
+    /// Beside the standing arguments: all tests, as JSON, ignored ones too.
+    args: &'static [&'static str],
+    /// The exit code.
+    code: i32,
+    /// Every test that is selected.
+    tests: &'static [Expected],
+    /// Text that none of the gists has.
+    lacks: &'static [&'static str],
+}
+
+/// What comes of one test.
+struct Expected {
+    name: &'static str,
+    verdict: &'static str,
+    /// The status with which a shell ends that runs the line in the gist's header; `None`: not run.
+    run: Option<i32>,
+    /// Text that the gist has.
+    holds: &'static str,
+}
+
+const fn passes(name: &'static str, holds: &'static str) -> Expected {
+    ends(name, 0, holds)
+}
+
+const fn fails(name: &'static str, holds: &'static str) -> Expected {
+    ends(name, 101, holds)
+}
+
+const fn ends(name: &'static str, status: i32, holds: &'static str) -> Expected {
+    Expected { name, verdict: "ok", run: Some(status), holds }
+}
+
+/// A gist that a plain rustc can't run.
+const fn made(name: &'static str, holds: &'static str) -> Expected {
+    Expected { name, verdict: "ok", run: None, holds }
+}
+
+const fn fault(name: &'static str, verdict: &'static str) -> Expected {
+    Expected { name, verdict, run: None, holds: "" }
+}
+
+const MODELS: &[Model] = &[
+    Model {
+        fixture: "shop",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("cart::tests::a_bulk_discount_gives_one_piece_free", "Rule::Bulk { code, from } =>"),
+            passes("cart::tests::the_bill_shows_lines_and_discounts", "pub fn bill(&self)"),
+            passes("cart::tests::what_is_sold_out_cannot_be_added", "{asked} of {code} asked for, {left} left"),
+            passes("money::tests::amounts_are_read_and_shown", "impl FromStr for Money"),
+            passes("money::tests::letters_are_no_amount", "ShopError::BadAmount(text.to_owned())"),
+            passes("stock::tests::an_empty_shop_has_no_shelves", "category  products  pieces"),
+            passes("a_voucher_is_taken_off", "Rule::Voucher(amount) => *amount"),
+            passes("an_unknown_product_is_named", "no product has the code {code}"),
+        ],
+        lacks: &["fn search", "fn remove"],
+    },
+    Model {
+        fixture: "modules",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::all_modules_are_found", "n * n"),
+            passes("tests::deeper::a_nested_test_module_works", "pub fn add(a: u32, b: u32)"),
+        ],
+        lacks: &["not in a gist", "#[path", "mod tests;"],
+    },
+    Model {
+        fixture: "integration",
+        args: &[],
+        code: 0,
+        tests: &[passes("a_shared_helper_checks", "{word} is missing"), passes("words_are_counted", "The fox,\\nthe hen.")],
+        lacks: &["fn longest"],
+    },
+    Model {
+        fixture: "bin_only",
+        args: &[],
+        code: 0,
+        tests: &[passes("tests::numbers_are_added", "total += n.parse::<i64>()")],
+        lacks: &["println!(\"{total}\")", "fn usage"],
+    },
+    Model {
+        fixture: "bin_and_lib",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::the_library_greets", "Hello, {name}!"),
+            passes("tests::the_binary_uses_the_library", "extern crate self as bin_and_lib;"),
+            passes("another_binary_shouts", "to_uppercase()"),
+        ],
+        lacks: &["fn part", "Bye"],
+    },
+    Model {
+        fixture: "example",
+        args: &["--example", "demo"],
+        code: 0,
+        tests: &[passes("the_example_adds", "1 2 + 3 +")],
+        lacks: &["{:?}"],
+    },
+    Model {
+        fixture: "outcomes",
+        args: &[],
+        code: 0,
+        tests: &[
+            fails("tests::does_not_panic_but_should", "#[should_panic]"),
+            fails("tests::fails_in_the_crate", "a number other than zero"),
+            fails("tests::fails_in_the_test", "two is not three"),
+            passes("tests::ignored", "#[ignore = \"slow on a slide rule\"]"),
+            fails("tests::overflows", "most + "),
+            passes("tests::panics_as_it_should", "#[should_panic]"),
+            passes("tests::panics_with_the_expected_words", "#[should_panic(expected = \"1 by nothing\")]"),
+            passes("tests::passes", "fn must_divide"),
+            passes("tests::prints_to_both_streams", "to stderr: {a}"),
+            passes("tests::prints_without_a_line_end", "print!"),
+            fails("tests::returns_an_error", "{a} by nothing"),
+            passes("tests::returns_ok", "divide(8, 2).map(drop)"),
+            passes("tests::runs_a_thread", "t.join().unwrap()"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "unsteady",
+        args: &[],
+        code: 5,
+        tests: &[
+            fault("tests::passes_every_second_time", "nondeterministic"),
+            passes("tests::prints_a_duration", "start.elapsed()"),
+            fault("tests::prints_a_random_count_of_lines", "nondeterministic"),
+            passes("tests::prints_a_random_number", "RandomState::new()"),
+            passes("tests::prints_an_address", "{:p}"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "ends",
+        args: &["--timeout", "5", "--skip", "never_ends"],
+        code: 0,
+        tests: &[
+            ends("tests::aborts", 134, "std::process::abort()"),
+            passes("tests::exits_with_zero", "std::process::exit(code)"),
+            ends("tests::exits_with_seven", 7, "End::Exit(7)"),
+            ends("tests::is_killed", 137, "-9"),
+            ends("tests::overflows_the_stack", 134, "overflow(n.wrapping_add(1) | 1) + 1"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "own_harness",
+        args: &[],
+        code: 0,
+        tests: &[passes("one_is_one", "own_harness::one()")],
+        lacks: &["content"],
+    },
+    Model {
+        fixture: "panic_abort",
+        args: &["--profile", "release"],
+        code: 0,
+        tests: &[
+            passes("tests::there_is_no_third", "-C opt-level=1"),
+            passes("tests::a_release_build_checks_for_overflow_here", "-C overflow-checks=on"),
+        ],
+        lacks: &["panic=abort"],
+    },
+    Model {
+        fixture: "features",
+        args: &[],
+        code: 0,
+        tests: &[passes("tests::only_the_base_is_on", "vec![\"base\"]")],
+        lacks: &["mod extra", "cfg(feature"],
+    },
+    Model {
+        fixture: "features",
+        args: &["-F", "loud"],
+        code: 0,
+        tests: &[
+            passes("extra::the_extra_part_has_a_name", "parts.push(extra::NAME)"),
+            passes("tests::all_parts_are_on", "parts.push(\"loud\")"),
+        ],
+        lacks: &["cfg(feature", "only_the_base_is_on"],
+    },
+    Model {
+        fixture: "build_script",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::squares_come_from_the_table", "[0, 1, 4, 9, 16]"),
+            passes("tests::the_builder_is_known", "a note from the build"),
+        ],
+        lacks: &["OUT_DIR\"", "(n * n) as u32"],
+    },
+    Model {
+        fixture: "edition_2015",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::old_paths_work", "--edition 2015"),
+            passes("tests::try_works", "try!(text.parse())"),
+            passes("it_works_from_outside", "Box<Named>"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "edition_2024",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::borrows_end_in_time", "--edition 2024"),
+            passes("tests::foreign_functions_work", "unsafe extern \"C\""),
+            passes("tests::let_chains_work", "&& let Some(double)"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "no_std_crate",
+        args: &[],
+        code: 0,
+        tests: &[passes("tests::digits_are_read", "u8::from_str_radix"), passes("hex_goes_round", "alloc::string::String")],
+        lacks: &["deny(missing_docs)", "forbid(unsafe_code)"],
+    },
+    Model {
+        fixture: "macros",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("tests::a_made_module_works", "module!(made, \"made\");"),
+            passes("tests::an_exported_macro_works", "macro_rules! strings"),
+            passes("tests::bytes_are_added", "macro_rules! cases"),
+            passes("tests::grouped::one::is_right", "case!(one, 1);"),
+            passes("tests::grouped::two::is_right", "case!(two, 2);"),
+            passes("tests::shorts_are_added", "impl_total!"),
+        ],
+        lacks: &[],
+    },
+    Model {
+        fixture: "text",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("bom::a_marked_file_works", "fn marked() -> u32"),
+            fails("crlf::fails_at_a_place", "fn lines()"),
+            passes("crlf::line_ends_are_normal", "fn lines()"),
+            passes("strings::files_come_with_it", "a \\\"note\\\""),
+            passes("strings::strings_stay_whole", "fn not_a_test() { unimplemented!(\"}\") }\n\n\n// no comment */ \""),
+            passes("strings::the_environment_is_known", "\"0.1.0\""),
+            fails("unicode::a_place_behind_wide_letters", "größer"),
+            passes("unicode::größen_werden_gemessen", "測る"),
+        ],
+        lacks: &["#!/usr/bin/env", "include_str!", "env!(\"CARGO"],
+    },
+    Model {
+        fixture: "no_trace",
+        args: &[],
+        code: 0,
+        tests: &[passes("does_nothing", "fn does_nothing() {}")],
+        lacks: &["unused"],
+    },
+    Model {
+        fixture: "deps",
+        args: &[],
+        code: 0,
+        tests: &[
+            made("tests::a_plain_test_needs_one_dependency", "itoa = {"),
+            made("tests::numbers_have_signs", "test-case = {"),
+        ],
+        lacks: &["fn unused"],
+    },
+    Model {
+        fixture: "workspace",
+        args: &["-p", "ws-core", "-p", "ws-tool"],
+        code: 0,
+        tests: &[passes("the_core_doubles", "n * 2"), passes("shared_name", "n / 2")],
+        lacks: &[],
+    },
+];
+
+#[test]
+fn every_fixture_does_what_its_model_says() {
+    let faults = Mutex::new(Vec::new());
+    let queue = Mutex::new(MODELS.iter());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(model) = queue.lock().unwrap().next() else { break };
+                    let found = check(model);
+                    faults.lock().unwrap().extend(found.into_iter().map(|f| format!("{}: {f}", model.fixture)));
+                }
+            });
+        }
+    });
+    let faults = faults.into_inner().unwrap();
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}
+
+/// The ways in which a fixture does not do what its model says.
+fn check(model: &Model) -> Vec<String> {
+    let project = Project::new(model.fixture);
+    let out = format!("{}/", project.beside("out"));
+    let standing = ["", "--ignored", "-q", "--message-format", "json", "-o", &out];
+    let ran = project.gistify(standing.into_iter().chain(model.args.iter().copied()));
+    let mut faults = Vec::new();
+    if ran.code != Some(model.code) {
+        faults.push(format!("exit code {:?}, not {}: {}", ran.code, model.code, ran.stderr));
+    }
+    let reports = ran.reports();
+    for expected in model.tests {
+        let mut of_test = reports.iter().filter(|r| r["test"]["name"] == expected.name);
+        match (of_test.next(), of_test.next()) {
+            (Some(report), None) => {
+                let found = check_test(expected, model.lacks, report);
+                faults.extend(found.into_iter().map(|f| format!("{}: {f}", expected.name)));
+            }
+            (None, _) => faults.push(format!("no report for {}", expected.name)),
+            (Some(_), Some(_)) => faults.push(format!("two reports for {}", expected.name)),
+        }
+    }
+    if reports.len() != model.tests.len() {
+        faults.push(format!("{} reports for {} tests", reports.len(), model.tests.len()));
+    }
+    faults
+}
+
+fn check_test(expected: &Expected, lacks: &[&str], report: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut want = |what: &str, found: &Value, wanted: Value| {
+        if *found != wanted {
+            faults.push(format!("{what} is {found}, not {wanted}"));
+        }
+    };
+    want("verdict", &report["verdict"], expected.verdict.into());
+    if expected.verdict != "ok" {
+        want("gist", &report["gist"], Value::Null);
+        return faults;
+    }
+    let metrics = &report["metrics"];
+    want("execution fidelity", &metrics["execution_fidelity"], 1.0.into());
+    want("line existence", &metrics["line_existence_rate"], 1.0.into());
+    want("stubs", &metrics["stubs"], 0.into());
+    want("foreign lines", &metrics["foreign_lines"], 0.into());
+    let Some(path) = report["gist"].as_str().map(Utf8Path::new) else {
+        faults.push(format!("no gist: {}", report["error"]));
+        return faults;
+    };
+    let text = fs_err::read_to_string(path).unwrap();
+    if !text.contains(expected.holds) {
+        faults.push(format!("`{}` is not in\n{text}", expected.holds));
+    }
+    for part in lacks.iter().filter(|part| text.contains(**part)) {
+        faults.push(format!("`{part}` is in\n{text}"));
+    }
+    if let Some(status) = expected.run {
+        let ran = run_as_its_header_says(path, &text);
+        if ran.code != Some(status) || !ran.stdout.contains("running 1 test\n") {
+            faults.push(format!("run as its header says it ends with {:?}, not {status}: {ran:?}", ran.code));
+        }
+    }
+    faults
+}
+
+/// Runs the line in the header, in the gist's folder, and nothing else.
+pub(crate) fn run_as_its_header_says(path: &Utf8Path, text: &str) -> Ran {
+    let line = text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap();
+    assert!(line.starts_with("rustc --edition "), "{line}");
+    // The subshell gives a signal as a shell does.
+    Ran::of(Command::new("sh").args(["-c", &format!("({line}); exit $?")]).current_dir(path.parent().unwrap()))
+}
