@@ -193,6 +193,7 @@ impl Prepared {
         let full = || Plan::full(&self.bundle.text, &self.tree, &self.graph, &ran.ran, whole.clone());
         let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone(), level) } else { full() };
         plan.stubs = goal.stubs;
+        plan.never = never;
         let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
         let mut gave_up = false;
         if !work.repair(&mut plan, false)? {
@@ -401,7 +402,10 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
             && (n.kind == Kind::Derive || plan.wanted[i] || !matches!(n.kind, Kind::MacroCall))
     };
     let all: Vec<NodeId> = (1..tree.nodes.len()).filter(fits).collect();
-    // What stands inside another candidate is tried after it.
+    let mut all = all;
+    // Parts of bodies that came back, the widest only: what is inside is tried when that has to stay.
+    let back = |&i: &NodeId| tree.nodes[i].kind.in_body() && plan.never[i] && !plan.pinned[i] && plan.stands(i);
+    all.extend((1..tree.nodes.len()).filter(back));
     all
 }
 

@@ -443,7 +443,36 @@ impl Builder<'_> {
             syn::ReturnType::Default => true,
             syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
         };
-        self.inside(id, |b| b.visit_block(block));
+        let no_value = self.nodes[id].unit;
+        self.inside(id, |b| b.statements(block, no_value));
+    }
+
+    /// The statements of a block; where it has no value its last one is like any other.
+    fn statements(&mut self, block: &syn::Block, no_value: bool) {
+        for (i, stmt) in block.stmts.iter().enumerate() {
+            let last = i + 1 == block.stmts.len();
+            match stmt {
+                syn::Stmt::Item(item) => self.visit_item(item),
+                // The value of the block, or what ends it.
+                syn::Stmt::Expr(e, semi)
+                    if last && !(is_unit(e) || no_value && diverges(e)) && (semi.is_none() || diverges(e)) =>
+                {
+                    self.visit_tail(e)
+                }
+                syn::Stmt::Macro(m) if last && !no_value && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
+                stmt => {
+                    let id = self.push(Kind::Stmt, node_range(stmt));
+                    if let syn::Stmt::Local(l) = stmt {
+                        self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
+                    }
+                    self.inside(id, |b| match stmt {
+                        // An expression on its own has no value that is used.
+                        syn::Stmt::Expr(syn::Expr::If(e), _) => b.branches(e, true),
+                        stmt => visit::visit_stmt(b, stmt),
+                    });
+                }
+            }
+        }
     }
 
     /// The value of a block: an `if` there may well have none.
@@ -493,11 +522,10 @@ impl Builder<'_> {
         let span = block.brace_token.span;
         let inner = range(span.open()).end..range(span.close()).start;
         if block.stmts.is_empty() || inner.is_empty() {
-            self.visit_block(block);
             return;
         }
         let id = self.push(Kind::Block, inner);
-        self.inside(id, |b| b.visit_block(block));
+        self.inside(id, |b| b.statements(block, true));
     }
 }
 
@@ -679,26 +707,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
     }
 
     fn visit_block(&mut self, block: &'ast syn::Block) {
-        for (i, stmt) in block.stmts.iter().enumerate() {
-            let last = i + 1 == block.stmts.len();
-            match stmt {
-                syn::Stmt::Item(item) => self.visit_item(item),
-                // The value of the block, or what ends it.
-                syn::Stmt::Expr(e, semi) if last && !is_unit(e) && (semi.is_none() || diverges(e)) => self.visit_tail(e),
-                syn::Stmt::Macro(m) if last && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
-                stmt => {
-                    let id = self.push(Kind::Stmt, node_range(stmt));
-                    if let syn::Stmt::Local(l) = stmt {
-                        self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
-                    }
-                    self.inside(id, |b| match stmt {
-                        // An expression on its own has no value that is used.
-                        syn::Stmt::Expr(syn::Expr::If(e), _) => b.branches(e, true),
-                        stmt => visit::visit_stmt(b, stmt),
-                    });
-                }
-            }
-        }
+        self.statements(block, false);
     }
 
     fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {

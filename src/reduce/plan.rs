@@ -16,6 +16,8 @@ pub(super) struct Plan<'a> {
     pub(super) ran: &'a [bool],
     /// Nodes that are never cut from what is around them.
     pub(super) whole: Vec<bool>,
+    /// Parts of bodies that may go because they never ran.
+    pub(super) never: Vec<bool>,
     /// Left out.
     pub(super) cut: Vec<bool>,
     /// Variants that nobody names go.
@@ -55,6 +57,7 @@ impl<'a> Plan<'a> {
             graph,
             ran,
             whole,
+            never: vec![false; n],
             cut,
             trim_variants: false,
             stubs: false,
@@ -75,6 +78,7 @@ impl<'a> Plan<'a> {
             graph,
             ran,
             whole,
+            never: vec![false; n],
             cut,
             trim_variants: false,
             stubs: false,
