@@ -91,7 +91,7 @@ impl Repairer {
             "E0433" if self.in_use(plan, fault).is_some() => self.unresolved_import(plan, fault, remedy),
             "E0046" => members(plan, fault, remedy),
             "E0407" | "E0437" | "E0438" => self.trait_member(plan, fault, remedy),
-            "E0004" | "E0005" => arms(plan, fault, remedy),
+            "E0004" | "E0005" => self.arms(plan, fault, remedy),
             "E0599"
                 if fault.full.contains("is implemented but not in scope")
                     || fault.full.contains("if the trait is in scope") =>
@@ -150,6 +150,49 @@ impl Repairer {
             } else {
                 remedy.cut.insert(leaf);
             }
+        }
+    }
+
+    /// Arms that a `match` lacks.
+    fn arms(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        for &place in &fault.places {
+            let cut_arms: Vec<NodeId> = (0..tree.nodes.len())
+                .filter(|&i| tree.nodes[i].kind == Kind::Arm && plan.cut[i] && tree.nodes[i].group.contains(&place))
+                .collect();
+            let Some(group) = cut_arms.iter().map(|&i| tree.nodes[i].group.clone()).min_by_key(std::ops::Range::len) else {
+                continue;
+            };
+            let own: Vec<NodeId> = cut_arms.into_iter().filter(|&i| tree.nodes[i].group == group).collect();
+            if let Some(&any) = own.iter().find(|&&i| tree.nodes[i].catch_all) {
+                remedy.restore.insert(any);
+                return;
+            }
+            // The variants that the error names say more than the enum's name, which all arms have.
+            let variant = |w: &&String| {
+                matches!(w.as_str(), "None" | "Some" | "Ok" | "Err" | "true" | "false")
+                    || self.named(w).any(|n| tree.nodes[n].kind == Kind::Variant)
+            };
+            let has = |i: NodeId, words: &[&String]| words.iter().any(|w| w.len() > 1 && tree.nodes[i].words.contains(*w));
+            let variants: Vec<&String> = fault.words.iter().filter(variant).collect();
+            let all: Vec<&String> = fault.words.iter().collect();
+            // Arms for variants that are gone are not what is missing, unless they are named.
+            let gone = |i: NodeId| {
+                tree.nodes[i].words.iter().any(|w| {
+                    let mut variants = self.named(w).filter(|&n| tree.nodes[n].kind == Kind::Variant).peekable();
+                    variants.peek().is_some() && variants.all(|v| plan.cut[v]) && !fault.words.contains(w)
+                })
+            };
+            let own: Vec<NodeId> = match own.iter().copied().filter(|&i| !gone(i)).collect::<Vec<_>>() {
+                left if left.is_empty() => own,
+                left => left,
+            };
+            let mut named: Vec<NodeId> = own.iter().copied().filter(|&i| has(i, &variants)).collect();
+            if named.is_empty() {
+                named = own.iter().copied().filter(|&i| has(i, &all)).collect();
+            }
+            remedy.restore.extend(if named.is_empty() { own } else { named });
+            return;
         }
     }
 
@@ -582,31 +625,6 @@ fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
             remedy.restore.extend(tree.children[e].iter().filter(|&&c| tree.nodes[c].kind == Kind::Variant).filter(uses));
             return;
         }
-    }
-}
-
-/// Arms that a `match` lacks.
-fn arms(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
-    let tree = plan.tree;
-    for &place in &fault.places {
-        let cut_arms: Vec<NodeId> = (0..tree.nodes.len())
-            .filter(|&i| tree.nodes[i].kind == Kind::Arm && plan.cut[i] && tree.nodes[i].group.contains(&place))
-            .collect();
-        let Some(group) = cut_arms.iter().map(|&i| tree.nodes[i].group.clone()).min_by_key(std::ops::Range::len) else {
-            continue;
-        };
-        let own: Vec<NodeId> = cut_arms.into_iter().filter(|&i| tree.nodes[i].group == group).collect();
-        if let Some(&any) = own.iter().find(|&&i| tree.nodes[i].catch_all) {
-            remedy.restore.insert(any);
-            return;
-        }
-        let named: Vec<NodeId> = own
-            .iter()
-            .copied()
-            .filter(|&i| fault.words.iter().any(|w| tree.nodes[i].words.contains(w) && w.len() > 1))
-            .collect();
-        remedy.restore.extend(if named.is_empty() { own } else { named });
-        return;
     }
 }
 
