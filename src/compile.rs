@@ -121,7 +121,7 @@ impl Compiler {
 
     fn rustc(&self, text: &str, dir: &Utf8Path, extra: &[String]) -> Result<Checked> {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        fs_err::write(dir.join(FILE_NAME), text).map_err(Error::io("failed to write a text to compile"))?;
+        std::fs::write(dir.join(FILE_NAME), text).map_err(Error::io("failed to write a text to compile"))?;
         let mut command = Command::new(&self.rustc);
         command
             .current_dir(dir)

@@ -42,7 +42,7 @@ pub enum Error {
     #[error("{0}")]
     Usage(String),
     /// Not a cargo project, or a manifest that cargo refuses.
-    #[error("cargo could not read the project:\n{0}")]
+    #[error("cargo could not read the project: {0}")]
     Metadata(String),
     /// The project's tests do not build; carries what cargo and rustc said.
     #[error("{0}\nthe project's tests do not build; fix the errors above, or pass the features and targets that do build")]
@@ -62,6 +62,12 @@ pub enum Error {
         pattern: String,
         /// Names that come close.
         nearest: Vec<String>,
+    },
+    /// A file has no test that would run.
+    #[error("{file} has no test that matches; see its tests with `cargo gistify run {file} -- --list`")]
+    NothingRan {
+        /// The gist.
+        file: Utf8PathBuf,
     },
     /// This tool does not support that test.
     #[error("{test}: not supported: {reason}")]
@@ -107,7 +113,7 @@ pub enum Error {
     #[error("{0}")]
     Setup(String),
     /// Ctrl-C or a termination signal.
-    #[error("interrupted; nothing was written")]
+    #[error("interrupted; nothing is left half-written")]
     Interrupted,
     /// A fault of this tool.
     #[error("internal error: {0}; please report this with the command line")]
@@ -126,7 +132,7 @@ impl Error {
             Error::Metadata(_) => ExitCode::Metadata,
             Error::BuildFailed(_) => ExitCode::BuildFailed,
             Error::ListFailed { .. } => ExitCode::ListFailed,
-            Error::NoTest { .. } => ExitCode::NoTest,
+            Error::NoTest { .. } | Error::NothingRan { .. } => ExitCode::NoTest,
             Error::Unsupported { .. } | Error::Nondeterministic { .. } | Error::Bundling { .. } => ExitCode::Unsupported,
             Error::TimeOut { .. } => ExitCode::TimeOut,
             Error::Io { .. } | Error::Setup(_) => ExitCode::Setup,

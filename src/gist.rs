@@ -165,6 +165,12 @@ fn dependency(name: &str, facts: &Facts<'_>) -> Result<Dependency> {
     let package = facts.workspace.package(&dep.pkg).ok_or_else(lost)?;
     let features = resolve.nodes.iter().find(|n| n.id == dep.pkg).map(|n| n.features.clone()).unwrap_or_default();
     let features: Vec<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
+    if package.source.is_none() {
+        return Err(Error::Unsupported {
+            test: facts.test.to_owned(),
+            reason: format!("it needs the path dependency `{name}`, which is not bundled yet"),
+        });
+    }
     let renamed = package.name.replace('-', "_") != name;
     let source = package.source.as_ref().map(|s| s.repr.clone()).unwrap_or_default();
     let git = source.strip_prefix("git+").map(|s| s.split(['?', '#']).next().unwrap_or(s).to_owned());

@@ -208,6 +208,7 @@ impl<'w> Session<'w> {
         let mut levels = levels.iter();
         let (gist, verified) = loop {
             let gist = finish(&reduced.text, &reduced.map, &self.prepared.bundle, &facts)?;
+            self.self_contained(task, &reduced.text)?;
             let verified = timed(&mut stages, "verify", || verify(&gist.text, Some(&gist.map), &claim, &self.compiler))?;
             if verified.verdict == Verdict::Ok {
                 break (gist, verified);
@@ -254,6 +255,19 @@ impl<'w> Session<'w> {
             None => "its profile is empty: no code of the project ran".to_owned(),
         };
         Err(Error::Unsupported { test: task.name.clone(), reason })
+    }
+
+    /// What the compiler made of `env!("CARGO_MANIFEST_DIR")` and the like leads back into the project.
+    fn self_contained(&self, task: &Task, text: &str) -> Result<()> {
+        let quoted = |path: &camino::Utf8Path| text.contains(path.as_str());
+        let (what, advice) = if quoted(&self.workspace.state_dir.join("out")) {
+            ("runs an executable of the package (`CARGO_BIN_EXE_…`)", "which a single file can't carry")
+        } else if quoted(&self.target.package_dir) || quoted(&self.workspace.build_dir) {
+            ("reads the package's own folder at run time", "so it would not run anywhere else")
+        } else {
+            return Ok(());
+        };
+        Err(Error::Unsupported { test: task.name.clone(), reason: format!("what it runs {what}, {advice}") })
     }
 
     /// The test's path in the gist.

@@ -367,11 +367,11 @@ impl<'a> Fold<'a> {
         let path = self.place.file_dir.join(&value);
         match name {
             "include_str" => {
-                let text = fs_err::read_to_string(&path).map_err(Error::path("read", &path))?;
+                let text = std::fs::read_to_string(&path).map_err(Error::path("read", &path))?;
                 Ok(literal(text.to_token_stream()))
             }
             "include_bytes" => {
-                let bytes = fs_err::read(&path).map_err(Error::path("read", &path))?;
+                let bytes = std::fs::read(&path).map_err(Error::path("read", &path))?;
                 Ok(literal(proc_macro2::Literal::byte_string(&bytes).to_token_stream()))
             }
             _ => {

@@ -83,7 +83,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     root.push_new(&format!("\nmod {wrapper} {{\n"));
     let start = root.text.len();
     root.push(&test);
-    let test_only = vec![start..root.text.len()];
+    let test_only: Vec<Range<usize>> = std::iter::once(start..root.text.len()).collect();
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
     Ok(Joined { root, wrapper, test_only, hoisted: moved })
 }

@@ -57,7 +57,7 @@ impl Inliner {
         if let Some(i) = self.files.iter().position(|f| f.path == path) {
             return Ok(i);
         }
-        let text = fs_err::read_to_string(&path).map_err(Error::path("read", &path))?;
+        let text = std::fs::read_to_string(&path).map_err(Error::path("read", &path))?;
         self.files.push(SourceFile::new(path, text));
         Ok(self.files.len() - 1)
     }

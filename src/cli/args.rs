@@ -149,6 +149,15 @@ pub(crate) struct CargoArgs {
     /// No default features
     #[arg(long, help_heading = "Feature selection")]
     no_default_features: bool,
+    /// Unit tests and integration tests, no examples
+    #[arg(long = "tests", help_heading = "Package and target selection")]
+    all_tests: bool,
+    /// Tests of all examples
+    #[arg(long = "examples", help_heading = "Package and target selection")]
+    all_examples: bool,
+    /// Build with the release profile
+    #[arg(short, long, help_heading = "Compilation options", conflicts_with = "profile")]
+    release: bool,
     /// Build profile
     #[arg(long, value_name = "PROFILE", help_heading = "Compilation options")]
     profile: Option<String>,
@@ -186,14 +195,14 @@ impl CargoArgs {
             lib: a.lib,
             all_bins: a.bins,
             bins: a.bin,
-            all_tests: false,
+            all_tests: a.all_tests,
             tests: a.test,
-            all_examples: false,
+            all_examples: a.all_examples,
             examples: a.example,
             features: a.features,
             all_features: a.all_features,
             no_default_features: a.no_default_features,
-            profile: a.profile,
+            profile: a.profile.or_else(|| a.release.then(|| "release".to_owned())),
             target: a.target,
             target_dir: a.target_dir,
             jobs: a.jobs,
@@ -259,5 +268,16 @@ impl From<LevelArg> for Level {
             LevelArg::Items => Level::Items,
             LevelArg::Full => Level::Full,
         }
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_do_not_clash() {
+        Cli::command().debug_assert();
     }
 }

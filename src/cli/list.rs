@@ -60,7 +60,8 @@ pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> 
     match output.message_format {
         MessageFormat::Human => {
             for (target, tests) in &selected.targets {
-                anstream::println!("{} {} ({} tests)", target.package, target.selector(), tests.len());
+                let s = if tests.len() == 1 { "" } else { "s" };
+                anstream::println!("{} {} ({} test{s})", target.package, target.selector(), tests.len());
                 for t in tests {
                     anstream::println!("    {}", line(t, &selected.workspace));
                 }

@@ -31,6 +31,9 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if args.output_path.as_deref().is_some_and(|p| p == "-") && cli.output.message_format != MessageFormat::Human {
         return Err(Error::Usage("`-o -` and `--message-format json` both want standard output; choose one".into()));
     }
+    if args.timeout == Some(0) {
+        return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
+    }
     let start = Instant::now();
     let selected = select(&args.selection, shell)?;
     let build_s = start.elapsed().as_secs_f64();
@@ -40,6 +43,9 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if total == 0 {
         shell.error("only ignored tests match; pass --ignored to make gists of them");
         return Ok(ExitCode::NoTest as u8);
+    }
+    if args.map.is_some() && total > 1 {
+        return Err(Error::Usage(format!("{total} tests match, and `--map` is for one; name it with --exact")));
     }
     let places = Places::new(args.output_path.as_deref(), total, &selected.workspace.state_dir)?;
     shell.start_bar(TEST_STAGES * total as u64 + TARGET_STAGES * work.len() as u64);
@@ -185,7 +191,7 @@ impl Places {
             Places::Stdout => None,
         };
         if let Some(dir) = dir {
-            fs_err::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
+            std::fs::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
         }
         Ok(place)
     }
@@ -230,12 +236,23 @@ fn written(
 ) -> Result<ExitCode> {
     let verified = made.verdict == Verdict::Ok;
     if let Some(path) = places.path(target, task) {
-        let path = if verified { path } else { path.with_extension("unverified.rs") };
+        let unverified = path.with_extension("unverified.rs");
+        if verified {
+            // What an earlier run left beside it is out of date.
+            let _ = std::fs::remove_file(&unverified);
+        } else if path.is_file() {
+            shell.warn(&format!("{path} is from an earlier run"));
+        }
+        let path = if verified { path } else { unverified };
         write_atomically(&path, made.gist.text.as_bytes())?;
         report.gist = Some(path);
     } else {
         use std::io::Write;
-        std::io::stdout().write_all(made.gist.text.as_bytes()).map_err(Error::io("failed to write to standard output"))?;
+        match std::io::stdout().write_all(made.gist.text.as_bytes()) {
+            // `… | head` is no fault.
+            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
+            other => other.map_err(Error::io("failed to write to standard output"))?,
+        }
     }
     if let Some(file) = map_file {
         write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;

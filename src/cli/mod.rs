@@ -41,6 +41,8 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
 }
 
 fn fail(shell: &Shell, e: &Error) -> u8 {
-    shell.error(&e.to_string());
+    // What cargo and rustc say begins with the same word.
+    let text = e.to_string();
+    shell.error(text.strip_prefix("error: ").unwrap_or(&text));
     e.exit_code() as u8
 }

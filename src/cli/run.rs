@@ -10,7 +10,7 @@ use cargo_gistify::process::{self, Limits, run_inherited};
 use std::process::Command;
 
 pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
-    let text = fs_err::read_to_string(&args.gist).map_err(Error::path("read", &args.gist))?;
+    let text = std::fs::read_to_string(&args.gist).map_err(Error::path("read", &args.gist))?;
     let manifest = read_manifest(&text)?;
     args.toolchain.as_deref().map_or(Ok(()), installed)?;
     let room = temp_dir()?;
@@ -71,7 +71,20 @@ fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8P
     if !built.success() {
         return Ok(code(built));
     }
+    let mut list = Command::new(dir.join("gist"));
+    list.args(&args.args).arg("--list");
+    some_tests(args, &mut list)?;
     Ok(code(run_inherited(Command::new(dir.join("gist")).args(&args.args))?))
+}
+
+/// A run that tests nothing must not read as green.
+fn some_tests(args: &RunArgs, list: &mut Command) -> Result<()> {
+    let out = process::run(list, Limits::default())?;
+    let listed = out.stdout_text().lines().any(|l| l.ends_with(": test") || l.ends_with(": benchmark"));
+    if out.status.success() && !listed && !args.args.iter().any(|a| a == "--help" || a == "-h") {
+        return Err(Error::NothingRan { file: args.gist.clone() });
+    }
+    Ok(())
 }
 
 /// Makes a temporary package of the gist and its manifest; dependencies are built once for all gists of a user.
@@ -88,8 +101,8 @@ fn with_dependencies(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, di
     let lib: toml::Table =
         toml::from_str("path = \"gist.rs\"\ndoctest = false").map_err(|e| Error::Internal(e.to_string()))?;
     table.insert("lib".into(), toml::Value::Table(lib));
-    fs_err::write(dir.join("Cargo.toml"), table.to_string()).map_err(Error::io("failed to write a manifest"))?;
-    fs_err::write(dir.join("gist.rs"), text).map_err(Error::io("failed to copy the gist"))?;
+    std::fs::write(dir.join("Cargo.toml"), table.to_string()).map_err(Error::io("failed to write a manifest"))?;
+    std::fs::write(dir.join("gist.rs"), text).map_err(Error::io("failed to copy the gist"))?;
     let mut cargo = tool("cargo", args.toolchain.as_ref());
     if args.toolchain.is_none() {
         cargo = cargo_gistify::workspace::cargo();
@@ -102,8 +115,19 @@ fn with_dependencies(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, di
         cargo.env("CARGO_TARGET_DIR", cache_dir()?);
     }
     cargo.env("RUSTFLAGS", format!("{} -Awarnings", std::env::var("RUSTFLAGS").unwrap_or_default()).trim());
-    cargo.arg("--").args(&args.args);
-    Ok(code(run_inherited(&mut cargo)?))
+    let built = run_inherited(cargo.arg("--no-run"))?;
+    if !built.success() {
+        return Ok(code(built));
+    }
+    let again = |more: &[&str]| {
+        let mut c = Command::new(cargo.get_program());
+        c.args(cargo.get_args().filter(|a| *a != "--no-run"));
+        c.envs(cargo.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        c.arg("--").args(&args.args).args(more);
+        c
+    };
+    some_tests(args, &mut again(&["--list"]))?;
+    Ok(code(run_inherited(&mut again(&[]))?))
 }
 
 /// Where the dependencies of gists are built: the user's cache directory.

@@ -4,10 +4,20 @@ use super::args::{MessageFormat, OutputArgs, TraceArgs};
 use super::list::{print_json, select};
 use super::shell::Shell;
 use cargo_gistify::error::{Error, ExitCode, Result};
+use cargo_gistify::report::{SCHEMA, TestId};
 use cargo_gistify::road::tasks;
 use cargo_gistify::trace::{CoverageMap, TraceReport};
 use cargo_gistify::verify::run::{Cases, project_run};
 use std::time::Duration;
+
+/// One test's trace for machines.
+#[derive(serde::Serialize)]
+struct Traced<'a> {
+    schema: u32,
+    test: TestId,
+    #[serde(flatten)]
+    report: &'a TraceReport,
+}
 
 pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
     let selected = select(&args.selection, shell)?;
@@ -41,10 +51,20 @@ pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Res
             }
             traced += 1;
             match output.message_format {
-                MessageFormat::Human if args.source => anstream::print!("{}", report.listing(root)?),
-                MessageFormat::Human => anstream::print!("{}", report.text()),
-                MessageFormat::Json => print_json(&report, false)?,
-                MessageFormat::JsonPretty => print_json(&report, true)?,
+                MessageFormat::Human if args.source => anstream::print!("{}\n\n{}", task.name, report.listing(root)?),
+                MessageFormat::Human => anstream::print!("{}\n\n{}", task.name, report.text()),
+                MessageFormat::Json | MessageFormat::JsonPretty => {
+                    let test = TestId {
+                        package: target.package.clone(),
+                        target_kind: target.kind,
+                        target: target.name.clone(),
+                        name: task.name.clone(),
+                    };
+                    print_json(
+                        &Traced { schema: SCHEMA, test, report: &report },
+                        output.message_format == MessageFormat::JsonPretty,
+                    )?;
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! From the full bundle to the least that still does what the test does.
 //!
 //! The compiler is the oracle. A graph of what uses what comes from rustc itself ([`graph`]), coverage says what
-//! ran ([`ran`]); the closure over both is computed offline ([`plan`]), and what it lacks is added by rustc's
-//! errors ([`repair`]). Then rustc's lints say what is left over. Nothing that ran is ever cut.
+//! ran ([`ran`]); the closure over both is computed offline (`plan`), and what it lacks is added by rustc's
+//! errors (`repair`). Then rustc's lints say what is left over. Nothing that ran is ever cut.
 //!
 //! Invariant: every [`Reduced`] text was accepted by rustc; if the repairs don't converge, that is the bundle.
 
@@ -397,9 +397,9 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
             && !plan.whole[i]
             && !plan.pinned[i]
             && !n.local
-            && !(n.kind == Kind::Variant && !plan.may_trim(i))
+            && (n.kind != Kind::Variant || plan.may_trim(i))
             && plan.stands(i)
-            && (n.kind == Kind::Derive || plan.wanted[i] || !matches!(n.kind, Kind::MacroCall))
+            && (n.kind != Kind::MacroCall || plan.wanted[i])
     };
     let all: Vec<NodeId> = (1..tree.nodes.len()).filter(fits).collect();
     let mut all = all;

@@ -319,7 +319,7 @@ impl Builder<'_> {
 
     /// Derives and decorations of a node.
     fn attributes(&mut self, id: NodeId, attrs: &[Attribute]) {
-        let foreign = attrs.iter().any(|a| is_foreign_macro(a));
+        let foreign = attrs.iter().any(is_foreign_macro);
         self.inside(id, |b| {
             for attr in attrs {
                 let r = node_range(attr);

@@ -116,7 +116,7 @@ pub(super) fn inlined(root: &Utf8Path) -> String {
     let dir = root.parent().expect("a file in a directory");
     let is_root = matches!(root.file_name(), Some("lib.rs" | "main.rs" | "mod.rs"));
     let dir = if is_root { dir.to_owned() } else { dir.join(root.file_stem().expect("a name")) };
-    let text = fs_err::read_to_string(root).expect("a readable file");
+    let text = std::fs::read_to_string(root).expect("a readable file");
     let file = syn::parse_file(&text).expect("Rust");
     let mut edits = Vec::new();
     for item in &file.items {

@@ -85,7 +85,7 @@ impl TestTarget {
 /// [`Error::BuildFailed`] with all that cargo said; [`Error::Usage`] when cargo does not accept the selection.
 pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<TestTarget>> {
     let records = workspace.state_dir.join("records");
-    fs_err::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
+    std::fs::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
     let mut artifacts = cargo_test(workspace, &records, status)?;
     // An artifact that is fresh but has no record of ours (removed, or by another version of this tool): only a
     // rebuild brings it back.
@@ -98,7 +98,7 @@ pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Ve
         .collect();
     if !lost.is_empty() {
         for file in lost {
-            let _ = fs_err::remove_file(file);
+            let _ = std::fs::remove_file(file);
         }
         artifacts = cargo_test(workspace, &records, status)?;
     }

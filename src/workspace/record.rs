@@ -39,7 +39,7 @@ impl RustcCall {
     /// # Errors
     /// When the file can't be read or is not a record.
     pub fn read(path: &Utf8Path) -> Result<RustcCall> {
-        let text = fs_err::read_to_string(path).map_err(Error::path("read", path))?;
+        let text = std::fs::read_to_string(path).map_err(Error::path("read", path))?;
         serde_json::from_str(&text).map_err(|e| Error::Internal(format!("the record {path} can't be read: {e}")))
     }
 
