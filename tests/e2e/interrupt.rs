@@ -20,7 +20,7 @@ fn interrupt(project: &Project, command: &mut Command, moment: &str, pause: Dura
     let rest: Vec<String> = lines.collect();
     let code = wait(&mut child);
     assert_eq!(code, Some(130), "at {moment}: {rest:?}");
-    assert!(rest.iter().any(|l| l.contains("interrupted; nothing was written")), "at {moment}: {rest:?}");
+    assert!(rest.iter().any(|l| l.contains("interrupted; nothing is left half-written")), "at {moment}: {rest:?}");
     assert_no_process(project, moment);
     project.assert_no_temps();
     assert!(project.files() == before, "at {moment}: {:?}", project.files().keys());
