@@ -400,7 +400,7 @@ impl<'ast> Visit<'ast> for Fold<'_> {
             }
             Active::ForTests => {
                 let file = self.file;
-                self.inliner.note_test_only(file, node_range(item));
+                self.inliner.note_test_only(file, behind_attributes(item));
             }
             Active::Yes => {}
         }
@@ -585,6 +585,20 @@ impl Fold<'_> {
             }
         }
     }
+}
+
+/// The first byte of an item that belongs to none of its attributes.
+fn behind_attributes(item: &syn::Item) -> usize {
+    let mut tokens = item.to_token_stream().into_iter().peekable();
+    while let (Some(TokenTree::Punct(p)), true) = (tokens.peek(), true) {
+        if p.as_char() != '#' {
+            break;
+        }
+        tokens.next();
+        // An inner attribute's `!` cannot stand here.
+        tokens.next();
+    }
+    tokens.next().map_or(0, |t| range(t.span()).start)
 }
 
 /// Whether an attribute has a place in a gist. Lint levels that turn warnings into errors have none, since

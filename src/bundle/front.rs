@@ -13,7 +13,6 @@ use crate::workspace::record::RustcCall;
 use proc_macro2::TokenTree;
 use quote::ToTokens;
 use std::collections::BTreeSet;
-use std::ops::Range;
 use syn::{Attribute, Item};
 
 /// What the wrapper's name ends with when the target's own name is taken.
@@ -23,7 +22,7 @@ pub const WRAPPER_SUFFIX: &str = "_tests";
 pub(super) struct Joined {
     pub(super) root: Mapped,
     pub(super) wrapper: String,
-    pub(super) test_only: Vec<Range<usize>>,
+    pub(super) test_only: Vec<usize>,
     /// Items of the test crate's root that went to the root of the gist.
     pub(super) hoisted: String,
 }
@@ -80,10 +79,11 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     if !root.text.ends_with('\n') {
         root.push_new("\n");
     }
-    root.push_new(&format!("\nmod {wrapper} {{\n"));
+    root.push_new("\n");
     let start = root.text.len();
+    root.push_new(&format!("mod {wrapper} {{\n"));
     root.push(&test);
-    let test_only: Vec<Range<usize>> = std::iter::once(start..root.text.len()).collect();
+    let test_only = vec![start];
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
     Ok(Joined { root, wrapper, test_only, hoisted: moved })
 }

@@ -23,8 +23,8 @@ pub(super) struct Inliner {
     pub(super) env: BTreeMap<String, String>,
     /// Every file read so far.
     pub(super) files: Vec<SourceFile>,
-    /// Origins (file, range) of items that are there for tests only.
-    test_only: Vec<(usize, Range<usize>)>,
+    /// Where items that are there for tests only begin: file, and offset behind their attributes.
+    test_only: Vec<(usize, usize)>,
 }
 
 /// Where a module's children are looked for.
@@ -123,15 +123,14 @@ impl Inliner {
         Ok(Mapped::of_file(index, &file, 0..file.text.trim_end().len(), Vec::new()))
     }
 
-    pub(super) fn note_test_only(&mut self, file: usize, range: Range<usize>) {
-        self.test_only.push((file, range));
+    pub(super) fn note_test_only(&mut self, file: usize, offset: usize) {
+        self.test_only.push((file, offset));
     }
 
-    /// The ranges of `root` that are there for tests only.
-    pub(super) fn test_only_ranges(&self, root: &Mapped) -> Vec<Range<usize>> {
+    /// Where items that are there for tests only begin in `root`.
+    pub(super) fn test_only_in(&self, root: &Mapped) -> Vec<usize> {
         let map = crate::source::map::SourceMap { files: Vec::new(), segments: root.segments.clone() };
-        let image = |file, at| map.images(file, at).next();
-        self.test_only.iter().filter_map(|(file, r)| Some(image(*file, r.start)?..image(*file, r.end - 1)? + 1)).collect()
+        self.test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()
     }
 
     /// The value of a string that the compiler would compute: a literal, `concat!`, `env!`.

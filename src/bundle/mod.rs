@@ -19,7 +19,6 @@ use crate::source::cfg::CfgSet;
 use crate::source::map::SourceMap;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
-use std::ops::Range;
 use std::process::Command;
 
 /// A whole project as one file.
@@ -35,8 +34,9 @@ pub struct Bundle {
     pub wrapper: Option<String>,
     /// The name of the library's crate, when the test uses it by name.
     pub library: Option<String>,
-    /// Ranges of code that is only compiled for tests: `#[cfg(test)]` items, and the test's own crate.
-    pub test_only: Vec<Range<usize>>,
+    /// Where items that are compiled for tests only begin, behind their attributes: `#[cfg(test)]` items, and the
+    /// module that holds the test's own crate.
+    pub test_only: Vec<usize>,
     /// The crates in it, each as a text of its own with its modules inlined: name and text. The test's own crate
     /// goes by the name of its module, since it may be called as the library is.
     pub crates: Vec<(String, String)>,
@@ -60,7 +60,7 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
         None => {
             let mut inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
             let root = inliner.root(&target.call.root()?)?;
-            let test_only = inliner.test_only_ranges(&root);
+            let test_only = inliner.test_only_in(&root);
             let crates = vec![(target.call.crate_name().to_owned(), root.text.clone())];
             let (text, map) = root.finish(inliner.files);
             Ok(Bundle {

@@ -168,10 +168,8 @@ impl Prepared {
     #[must_use]
     pub fn helpers(&self, test: NodeId) -> Vec<NodeId> {
         let module = self.tree.module(test);
-        let for_tests = |id: NodeId| {
-            let r = &self.tree.nodes[id].range;
-            self.bundle.test_only.iter().any(|t| t.start <= r.start && r.end <= t.end)
-        };
+        let marked: Vec<NodeId> = self.bundle.test_only.iter().map(|&at| self.tree.at(at)).collect();
+        let for_tests = |id: NodeId| self.tree.ancestors(id).any(|a| marked.contains(&a));
         let item = |id: &NodeId| {
             let n = &self.tree.nodes[*id];
             (n.kind.is_item() && !matches!(n.kind, Kind::Module | Kind::MacroCall | Kind::ExternCrate)) && for_tests(*id)

@@ -5,6 +5,7 @@
 //! found by a binary search and a walk up.
 
 use crate::source::tokens::{idents, node_range, range};
+use proc_macro2::TokenTree;
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -517,6 +518,23 @@ impl Builder<'_> {
         }
     }
 
+    /// The bodies in what a macro makes: its items are parsed with `$` and repetitions blanked out, so that every
+    /// byte keeps its place.
+    fn transcriber(&mut self, id: NodeId, body: &proc_macro2::Group) {
+        let inner = range(body.span_open()).end..range(body.span_close()).start;
+        let mut blanked = self.text.as_bytes()[inner.clone()].to_vec();
+        blank_metavariables(body.stream(), inner.start, &mut blanked);
+        let Ok(blanked) = String::from_utf8(blanked) else { return };
+        let padded = format!("{}{blanked}", " ".repeat(inner.start));
+        let Ok(file) = syn::parse_file(&padded) else { return };
+        let before = self.nodes.len();
+        self.body(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
+        for node in &mut self.nodes[before..] {
+            node.mark = None;
+            node.local = true;
+        }
+    }
+
     /// The inside of a block's braces.
     fn block_inside(&mut self, block: &syn::Block) {
         let span = block.brace_token.span;
@@ -617,6 +635,9 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     let id = self.named(Kind::MacroRules, item, name, &m.attrs);
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
+                    for body in transcribers(m.mac.tokens.clone()) {
+                        self.transcriber(id, &body);
+                    }
                 }
                 None => {
                     let id = self.macro_call(item, &m.mac);
@@ -741,6 +762,55 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             };
             self.inside(id, |b| visit::visit_arm(b, arm));
         }
+    }
+}
+
+/// What the arms of a `macro_rules!` make.
+fn transcribers(tokens: proc_macro2::TokenStream) -> Vec<proc_macro2::Group> {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    list.windows(3)
+        .filter_map(|w| match w {
+            [TokenTree::Punct(eq), TokenTree::Punct(gt), TokenTree::Group(g)]
+                if eq.as_char() == '=' && gt.as_char() == '>' =>
+            {
+                Some(g.clone())
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Makes `$x` an identifier, and of `$(…)sep*` leaves what is inside, without changing a length.
+fn blank_metavariables(tokens: proc_macro2::TokenStream, base: usize, out: &mut [u8]) {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut blank = |r: Range<usize>, with: u8| out[r.start - base..r.end - base].fill(with);
+    let mut inner = Vec::new();
+    let mut i = 0;
+    while i < list.len() {
+        match (&list[i], list.get(i + 1)) {
+            (TokenTree::Punct(p), Some(TokenTree::Ident(_))) if p.as_char() == '$' => blank(range(p.span()), b'_'),
+            (TokenTree::Punct(p), Some(TokenTree::Group(g))) if p.as_char() == '$' => {
+                blank(range(p.span()), b' ');
+                blank(range(g.span_open()), b' ');
+                blank(range(g.span_close()), b' ');
+                inner.push(g.stream());
+                // The separator, if any, and the operator.
+                for tree in list[i + 2..].iter().take(2) {
+                    let TokenTree::Punct(p) = tree else { break };
+                    blank(range(p.span()), b' ');
+                    if matches!(p.as_char(), '*' | '+' | '?') {
+                        break;
+                    }
+                }
+                i += 1;
+            }
+            (TokenTree::Group(g), _) => inner.push(g.stream()),
+            _ => {}
+        }
+        i += 1;
+    }
+    for stream in inner {
+        blank_metavariables(stream, base, out);
     }
 }
 
@@ -899,5 +969,14 @@ mod unit {
         let text = "/// doc\n#[inline]\npub fn f() {}";
         let t = Tree::parse(text).unwrap();
         assert_eq!(&text[t.nodes[1].mark.unwrap()..], "pub fn f() {}");
+    }
+
+    #[test]
+    fn bodies_in_what_a_macro_makes_are_nodes() {
+        let text =
+            "macro_rules! m { ($($t:ident),*) => {$( impl T for $t { fn f(self) -> u8 { g($crate::X); h::<$t>() } } )*}; }";
+        assert_eq!(names(text, Kind::Stmt), ["g($crate::X);"]);
+        let t = Tree::parse(text).unwrap();
+        assert!(t.nodes.iter().filter(|n| n.kind == Kind::ImplFn).all(|n| n.local && n.mark.is_none()));
     }
 }

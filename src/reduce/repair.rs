@@ -38,8 +38,10 @@ pub(super) struct Repairer {
 struct Fault<'a> {
     code: &'a str,
     message: &'a str,
-    /// Places in the bundle: primary spans first.
+    /// Places in the bundle: primary spans first. Code that macros made stands where the outermost macro is called.
     places: Vec<usize>,
+    /// Places in macro definitions that such code comes from.
+    definitions: Vec<usize>,
     /// Names that the error quotes, in order.
     words: Vec<String>,
     /// All the text of the error and its notes.
@@ -202,7 +204,7 @@ impl Repairer {
         let tree = plan.tree;
         let Some(&place) = fault.places.first() else { return };
         let here = tree.at(place);
-        if let Some(function) = tree.function(here) {
+        for function in fault.places.iter().chain(&fault.definitions).filter_map(|&p| tree.function(tree.at(p))) {
             let bound: Vec<NodeId> = tree
                 .subtree(function)
                 .filter(|&i| tree.nodes[i].kind == Kind::Stmt && plan.cut[i] && tree.nodes[i].words.contains(name))
@@ -513,6 +515,8 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
     let mut spans: Vec<_> = error.spans.iter().collect();
     spans.sort_by_key(|s| !s.is_primary);
     let mut places: Vec<usize> = spans.iter().filter_map(|s| back(pieces, outermost(s)?)).collect();
+    let in_file = |s: &&&crate::compile::DiagnosticSpan| s.expansion.is_some() && s.file_name == crate::compile::FILE_NAME;
+    let definitions = spans.iter().filter(in_file).filter_map(|s| back(pieces, s.byte_start as usize)).collect();
     let mut found = Vec::new();
     words(&error.message, &mut found);
     let mut full = error.message.clone();
@@ -541,6 +545,7 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
         code: error.code.as_ref().map_or("", |c| c.code.as_str()),
         message: &error.message,
         places,
+        definitions,
         words: found,
         bounds: bounds(&full),
         full,
@@ -665,7 +670,7 @@ fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: us
         remedy.restore.len() > before
     };
     // What was cut inside the functions at hand: what has to do with the names at hand, else all around.
-    for &place in &fault.places {
+    for &place in fault.places.iter().chain(&fault.definitions) {
         let here = tree.at(place);
         let Some(f) = tree.function(here) else { continue };
         let mut names: BTreeSet<String> =
