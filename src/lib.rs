@@ -10,8 +10,38 @@
 //! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
 //! | [`tests`] | which tests there are, and where |
 //! | [`trace`] | what ran, from LLVM coverage |
+//! | [`bundle`] | the whole crate as one file |
+//! | [`compile`] | rustc on a text, in the place of a recorded crate |
+//! | [`reduce`] | from the bundle to what the test needs |
+//! | [`gist`] | the file: header, manifest, text |
 //! | [`verify`] | whether a gist does what the project does |
 //! | [`score`] | how grounded and how small it is |
+//! | [`report`] | the machine-readable result |
+//! | [`road`] | all of it for the tests of one target |
+//!
+//! The stages are public functions; [`road::Session`] strings them together:
+//!
+//! ```no_run
+//! use cargo_gistify::road::{MakeOptions, Session, tasks};
+//! use cargo_gistify::workspace::{CargoOptions, Workspace, capture};
+//!
+//! # fn main() -> cargo_gistify::error::Result<()> {
+//! let workspace = Workspace::load(CargoOptions { lib: true, ..CargoOptions::default() })?;
+//! for target in capture::build(&workspace, &|line| eprintln!("{line}"))? {
+//!     let session = Session::open(&workspace, &target, &|_, _| {})?;
+//!     for task in tasks(cargo_gistify::tests::list(&target)?) {
+//!         let options =
+//!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into() };
+//!         let made = session.make(&task, &options, &|_, _| {})?;
+//!         println!("{}: {}", task.name, made.verdict.name());
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `Workspace::load` and `capture::build` expect the running program to be the `cargo-gistify` binary, since cargo
+//! calls it back as a compiler wrapper ([`workspace::wrapper`]).
 //!
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 

@@ -13,7 +13,7 @@ use crate::score::size::{Size, stubs};
 use crate::tests::Test;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, OriginalTest, TestKind};
-use crate::verify::run::{Cases, REFERENCE_RUNS, Reference, project_run, reference};
+use crate::verify::run::{Cases, REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
@@ -378,16 +378,4 @@ fn line_execution(coverage: &Coverage) -> Option<f64> {
     let executed = lines.values().filter(|&&n| n > 0).count();
     #[expect(clippy::cast_precision_loss, reason = "line counts are small")]
     (!lines.is_empty()).then(|| executed as f64 / lines.len() as f64)
-}
-
-/// A reference of one test, for callers that verify a gist they have.
-///
-/// # Errors
-/// As [`reference()`].
-pub fn reference_of(target: &TestTarget, cases: &Cases, map: &CoverageMap, timeout: Duration) -> Result<Reference> {
-    let mut runs = vec![project_run(target, cases, Some(map), timeout)?];
-    for _ in 1..REFERENCE_RUNS {
-        runs.push(project_run(target, cases, None, timeout)?);
-    }
-    reference(target, cases, runs, timeout)
 }

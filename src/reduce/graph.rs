@@ -54,18 +54,6 @@ impl Graph {
         }
         Ok(None)
     }
-
-    /// Direct users of each node.
-    #[must_use]
-    pub fn users(&self) -> Vec<Vec<NodeId>> {
-        let mut users = vec![Vec::new(); self.uses.len()];
-        for (from, targets) in self.uses.iter().enumerate() {
-            for &t in targets {
-                users[t].push(from);
-            }
-        }
-        users
-    }
 }
 
 /// The item of a module that holds a node.

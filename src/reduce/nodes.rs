@@ -78,12 +78,6 @@ impl Kind {
         matches!(self, Kind::Use | Kind::UseGroup | Kind::Derives | Kind::Impl | Kind::Module | Kind::ForeignMod)
     }
 
-    /// Kept with its parent unless something says otherwise.
-    #[must_use]
-    pub fn follows_parent(self) -> bool {
-        self.in_body()
-    }
-
     /// An item or a member of one: what has a name that others use.
     #[must_use]
     pub fn is_item(self) -> bool {

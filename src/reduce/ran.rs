@@ -121,9 +121,13 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
                         .all(|m| path.contains(tree.nodes[m].name.as_str()))
             };
             let here: Vec<NodeId> = calls.iter().filter(in_module).copied().collect();
-            let named: Vec<NodeId> =
-                here.iter().copied().filter(|&c| tree.nodes[c].words.iter().any(|w| path.contains(w.as_str()))).collect();
-            found.extend(if named.is_empty() { here } else { named });
+            // Of several calls those that share most names with the path; names of modules are no sign.
+            let shared = |c: NodeId| {
+                let of_module = |w: &str| tree.ancestors(c).skip(1).any(|a| tree.nodes[a].name == w);
+                tree.nodes[c].words.iter().filter(|w| path.contains(w.as_str()) && !of_module(w)).count()
+            };
+            let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
+            found.extend(here.into_iter().filter(|&c| shared(c) == most));
         }
     }
     found

@@ -738,4 +738,14 @@ mod unit {
         words("the trait `From<a::Error>` is not implemented for `Foo<'_>`, see `a::Error`", &mut w);
         assert_eq!(w, ["From", "a", "Error", "Foo", "_"]);
     }
+
+    #[test]
+    fn demands_are_pairs_of_a_type_and_a_trait() {
+        let pairs = |text: &str| bounds(text).into_iter().collect::<Vec<_>>();
+        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(pairs("the trait bound `a::Foo<T>: b::Bar<u8>` is not satisfied"), [pair("Foo", "Bar")]);
+        assert_eq!(pairs("the trait `Clone` is not implemented for `&mut x::Y`"), [pair("Y", "Clone")]);
+        assert_eq!(pairs("`Foo` doesn't implement `std::fmt::Debug`"), [pair("Foo", "Debug")]);
+        assert!(pairs("can't find `x` in this scope").is_empty());
+    }
 }

@@ -59,8 +59,6 @@ pub struct TestTarget {
     pub library: Option<RustcCall>,
     /// Workspace members (by the name in the code) that it depends on, other than its own library.
     pub member_dependencies: Vec<String>,
-    /// All artifacts that hold code of workspace members it runs: the executable itself.
-    pub instrumented: Vec<Utf8PathBuf>,
 }
 
 impl TestTarget {
@@ -187,7 +185,6 @@ fn test_target(
         call,
         library,
         member_dependencies,
-        instrumented: vec![executable.to_owned()],
     })
 }
 
