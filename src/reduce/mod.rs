@@ -241,7 +241,8 @@ impl Prepared {
                             !ran.ran[f] && (node.unit || goal.stubs)
                         } else {
                             // In a function that never ran nothing did.
-                            ran.never[i] || !ran.ran[f]
+                            let panics = |&b: &NodeId| tree.nodes[b].kind == Kind::Body && tree.nodes[b].catch_all;
+                            if ran.ran[f] { ran.never[i] } else { !tree.children[f].iter().any(|b| panics(b)) }
                         }
                     })
             })

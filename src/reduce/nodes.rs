@@ -119,7 +119,8 @@ pub struct Node {
     pub is_const: bool,
     /// A trait's function without a body.
     pub required: bool,
-    /// An arm that matches anything; a `use` of everything; an enum whose variants all stay.
+    /// An arm that matches anything; a `use` of everything; an enum whose variants all stay; a body that ends in a
+    /// panic or a loop, and would be a stub without the rest.
     pub catch_all: bool,
     /// For macro calls: the macro's name.
     pub macro_name: String,
@@ -149,7 +150,7 @@ impl Tree {
     /// When syn can't parse it.
     pub fn parse(text: &str) -> syn::Result<Tree> {
         let file = syn::parse_file(text)?;
-        let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false };
+        let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false };
         let root = b.push(Kind::File, 0..text.len());
         b.attributes(root, &file.attrs);
         for item in &file.items {
@@ -269,6 +270,8 @@ struct Builder<'a> {
     nodes: Vec<Node>,
     parent: NodeId,
     local: bool,
+    /// In what a macro makes: an attribute there shares its line with what follows, so it stays.
+    in_macro: bool,
 }
 
 impl Builder<'_> {
@@ -337,7 +340,7 @@ impl Builder<'_> {
                             Ok(())
                         });
                     });
-                } else if decorates(attr) && !(foreign && attr.path().is_ident("doc")) {
+                } else if !b.in_macro && decorates(attr) && !(foreign && attr.path().is_ident("doc")) {
                     b.push(Kind::Decoration, r);
                 }
             }
@@ -438,6 +441,12 @@ impl Builder<'_> {
             syn::ReturnType::Default => true,
             syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
         };
+        self.nodes[id].catch_all = match block.stmts.last() {
+            Some(syn::Stmt::Macro(m)) => is_diverging_macro(&m.mac.path),
+            Some(syn::Stmt::Expr(syn::Expr::Macro(m), _)) => is_diverging_macro(&m.mac.path),
+            Some(syn::Stmt::Expr(syn::Expr::Loop(_), _)) => true,
+            _ => false,
+        };
         let no_value = self.nodes[id].unit;
         self.inside(id, |b| b.statements(block, no_value));
     }
@@ -522,7 +531,9 @@ impl Builder<'_> {
         let padded = format!("{}{blanked}", " ".repeat(inner.start));
         let Ok(file) = syn::parse_file(&padded) else { return };
         let before = self.nodes.len();
+        self.in_macro = true;
         self.body(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
+        self.in_macro = false;
         for node in &mut self.nodes[before..] {
             node.mark = None;
             node.local = true;
