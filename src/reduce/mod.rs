@@ -242,7 +242,7 @@ impl Prepared {
                         } else {
                             // In a function that never ran nothing did.
                             let panics = |&b: &NodeId| tree.nodes[b].kind == Kind::Body && tree.nodes[b].catch_all;
-                            if ran.ran[f] { ran.never[i] } else { !tree.children[f].iter().any(|b| panics(b)) }
+                            if ran.ran[f] { ran.never[i] } else { !tree.children[f].iter().any(panics) }
                         }
                     })
             })
