@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn found(gist: &str) -> Vec<String> {
-        faults(gist, &[Path::new("/w/crates/heck-0.5.0"), Path::new("/root/.cargo")])
+        faults(gist, &[Path::new("/w/crates/heck-0.5.0"), Path::new("/home/someone/.cargo")])
     }
 
     #[test]
