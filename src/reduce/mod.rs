@@ -6,11 +6,14 @@
 //!
 //! Invariant: every [`Reduced`] text was accepted by rustc; if the repairs don't converge, that is the bundle.
 
+mod build;
 pub mod graph;
 pub mod nodes;
 mod plan;
 pub mod ran;
 mod repair;
+mod syntax;
+mod transcriber;
 
 use crate::bundle::Bundle;
 use crate::compile::{Checked, Compiler};

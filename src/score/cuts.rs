@@ -1,7 +1,6 @@
-//! For the tests: all that a reducer may cut from a text, as edits, and a crate's files in one text.
+//! For the tests: all that a reducer may cut from a text, as edits.
 
-use crate::source::edit::{Edit, apply};
-use camino::Utf8Path;
+use crate::source::edit::Edit;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
@@ -109,23 +108,4 @@ impl<'ast> Visit<'ast> for Cuts {
             }
         }
     }
-}
-
-/// The crate whose root file is `root`, each `mod x;` inlined where its file is found.
-pub(super) fn inlined(root: &Utf8Path) -> String {
-    let dir = root.parent().expect("a file in a directory");
-    let is_root = matches!(root.file_name(), Some("lib.rs" | "main.rs" | "mod.rs"));
-    let dir = if is_root { dir.to_owned() } else { dir.join(root.file_stem().expect("a name")) };
-    let text = std::fs::read_to_string(root).expect("a readable file");
-    let file = syn::parse_file(&text).expect("Rust");
-    let mut edits = Vec::new();
-    for item in &file.items {
-        let syn::Item::Mod(syn::ItemMod { ident, semi: Some(semi), .. }) = item else { continue };
-        let name = ident.to_string();
-        let places = [dir.join(format!("{name}.rs")), dir.join(&name).join("mod.rs")];
-        if let Some(path) = places.iter().find(|p| p.exists()) {
-            edits.push(Edit::replace(semi.span().byte_range(), format!("{{ {} }}", inlined(path))));
-        }
-    }
-    apply(&text, edits).0
 }

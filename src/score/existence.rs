@@ -163,7 +163,7 @@ impl Index {
 #[cfg(test)]
 mod unit {
     use super::*;
-    use crate::score::cuts::{cuts, inlined};
+    use crate::score::cuts::cuts;
     use crate::source::edit::apply;
     use proptest::prelude::*;
 
@@ -272,27 +272,6 @@ mod unit {
                 let mut next = xorshift(seed);
                 let end = all_exists_after_cuts(&index, text, || next().is_multiple_of(one_in));
                 prop_assert!(end.is_ok(), "{}", end.unwrap_err());
-            }
-        }
-    }
-
-    #[test]
-    #[ignore = "reads the crates whose root files GISTIFY_ROOTS names, separated by colons"]
-    fn what_is_left_of_real_crates_after_any_cuts_exists() {
-        for root in std::env::var("GISTIFY_ROOTS").unwrap().split(':') {
-            let text = inlined(camino::Utf8Path::new(root));
-            let start = std::time::Instant::now();
-            let index = Index::new(&[CrateText::new("c", text.as_str())]).unwrap();
-            let made = start.elapsed();
-            let whole = index.score(&text, &Options::default()).unwrap();
-            let lines = text.lines().count();
-            println!("{root}: {lines} lines, {} laid out, index {made:?}, both {:?}", whole.lines, start.elapsed());
-            assert_eq!(whole.foreign, []);
-            for seed in 1..20u64 {
-                let mut next = xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-                if let Err(e) = all_exists_after_cuts(&index, &text, || next().is_multiple_of(1 + 3 * seed)) {
-                    panic!("{root}: seed {seed}: {}", &e[..e.len().min(3000)]);
-                }
             }
         }
     }

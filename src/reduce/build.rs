@@ -1,0 +1,514 @@
+//! From a syntax tree to nodes.
+
+use super::nodes::{Kind, Node, NodeId};
+use super::syntax::{
+    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, plain, type_head, without_value,
+};
+use super::transcriber::transcribed;
+use crate::source::tokens::{idents, node_range, range};
+use quote::ToTokens;
+use std::collections::BTreeSet;
+use std::ops::Range;
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItem, Item, TraitItem, UseTree};
+
+/// Every `pub` without a restriction in a file.
+pub(super) fn publics(file: &syn::File) -> Vec<Range<usize>> {
+    let mut found = Publics(Vec::new());
+    found.visit_file(file);
+    found.0
+}
+
+struct Publics(Vec<Range<usize>>);
+
+impl<'ast> Visit<'ast> for Publics {
+    fn visit_visibility(&mut self, v: &'ast syn::Visibility) {
+        if let syn::Visibility::Public(token) = v {
+            self.0.push(range(token.span));
+        }
+    }
+}
+
+/// The nodes of a file, in the order in which they are met.
+pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
+    let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false };
+    let root = b.push(Kind::File, 0..text.len());
+    b.attributes(root, &file.attrs);
+    for item in &file.items {
+        b.visit_item(item);
+    }
+    b.nodes
+}
+
+struct Builder<'a> {
+    text: &'a str,
+    nodes: Vec<Node>,
+    parent: NodeId,
+    local: bool,
+    /// In what a macro makes: an attribute there shares its line with what follows, so it stays.
+    in_macro: bool,
+}
+
+impl Builder<'_> {
+    fn push(&mut self, kind: Kind, range: Range<usize>) -> NodeId {
+        self.nodes.push(Node {
+            kind,
+            range,
+            name: String::new(),
+            name_range: 0..0,
+            parent: self.parent,
+            mark: None,
+            type_name: String::new(),
+            trait_name: String::new(),
+            group: 0..0,
+            is_const: false,
+            required: false,
+            catch_all: false,
+            macro_name: String::new(),
+            words: BTreeSet::new(),
+            local: self.local,
+            unit: false,
+        });
+        self.nodes.len() - 1
+    }
+
+    fn named(&mut self, kind: Kind, node: &impl ToTokens, name: &syn::Ident, attrs: &[Attribute]) -> NodeId {
+        let r = node_range(node);
+        let mark = after_attributes(r.clone(), attrs, self.text);
+        let id = self.push(kind, r);
+        let n = &mut self.nodes[id];
+        n.name = plain(name);
+        n.name_range = range(name.span());
+        n.mark = Some(mark);
+        id
+    }
+
+    /// Visits something with `id` as the parent.
+    fn inside(&mut self, id: NodeId, f: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.parent, id);
+        f(self);
+        self.parent = outer;
+    }
+
+    /// Derives and decorations of a node.
+    fn attributes(&mut self, id: NodeId, attrs: &[Attribute]) {
+        let foreign = attrs.iter().any(is_foreign_macro);
+        self.inside(id, |b| {
+            for attr in attrs {
+                let r = node_range(attr);
+                if r.is_empty() {
+                    continue;
+                }
+                if matches!(attr.style, syn::AttrStyle::Inner(_)) {
+                    if attr.path().is_ident("doc") {
+                        b.push(Kind::Decoration, r);
+                    }
+                    continue;
+                }
+                if attr.path().is_ident("derive") {
+                    let whole = b.push(Kind::Derives, r);
+                    b.inside(whole, |b| {
+                        let _ = attr.parse_nested_meta(|meta| {
+                            let path = &meta.path;
+                            let d = b.push(Kind::Derive, node_range(path));
+                            b.nodes[d].name = path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
+                            Ok(())
+                        });
+                    });
+                } else if !b.in_macro && decorates(attr) && !(foreign && attr.path().is_ident("doc")) {
+                    b.push(Kind::Decoration, r);
+                }
+            }
+        });
+    }
+
+    /// The leaves of a `use`, and its inner braces. `start` is where the element of the list around it begins;
+    /// `outermost` braces are the `use` itself.
+    fn use_tree(&mut self, tree: &UseTree, start: usize, prefix: &mut Vec<String>, outermost: bool) {
+        let r = start..node_range(tree).end;
+        match tree {
+            UseTree::Path(p) => {
+                prefix.push(plain(&p.ident));
+                self.use_tree(&p.tree, start, prefix, outermost);
+                prefix.pop();
+            }
+            UseTree::Group(g) => {
+                let id = if outermost { self.parent } else { self.push(Kind::UseGroup, r) };
+                self.inside(id, |b| g.items.iter().for_each(|t| b.use_tree(t, node_range(t).start, prefix, false)));
+            }
+            leaf => self.use_leaf(leaf, r, prefix),
+        }
+    }
+
+    fn use_leaf(&mut self, leaf: &UseTree, r: Range<usize>, prefix: &[String]) {
+        let id = self.push(Kind::UseLeaf, r);
+        let n = &mut self.nodes[id];
+        n.words.extend(prefix.iter().cloned());
+        match leaf {
+            UseTree::Name(name) => {
+                n.name = plain(&name.ident);
+                n.name_range = range(name.ident.span());
+                if n.name == "self" {
+                    n.name = prefix.last().cloned().unwrap_or_default();
+                }
+                n.words.insert(n.name.clone());
+            }
+            UseTree::Rename(r) => {
+                n.name = plain(&r.rename);
+                n.name_range = range(r.rename.span());
+                n.words.insert(plain(&r.ident));
+            }
+            _ => {
+                n.name = "*".into();
+                n.name_range = n.range.end - 1..n.range.end;
+                n.catch_all = true;
+            }
+        }
+    }
+
+    fn macro_call(&mut self, node: &impl ToTokens, mac: &syn::Macro) -> NodeId {
+        let id = self.push(Kind::MacroCall, node_range(node));
+        let n = &mut self.nodes[id];
+        n.macro_name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
+        n.words = idents(mac.tokens.clone()).into_iter().collect();
+        id
+    }
+
+    fn body(&mut self, id: NodeId, f: impl FnOnce(&mut Self)) {
+        let was = std::mem::replace(&mut self.local, true);
+        self.inside(id, f);
+        self.local = was;
+    }
+
+    fn function_body(&mut self, sig: &syn::Signature, block: &syn::Block) {
+        let span = block.brace_token.span;
+        let inner = range(span.open()).end..range(span.close()).start;
+        if block.stmts.is_empty() {
+            return;
+        }
+        let id = self.push(Kind::Body, inner);
+        self.nodes[id].unit = match &sig.output {
+            syn::ReturnType::Default => true,
+            syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
+        };
+        self.nodes[id].catch_all = match block.stmts.last() {
+            Some(syn::Stmt::Macro(m)) => is_diverging_macro(&m.mac.path),
+            Some(syn::Stmt::Expr(syn::Expr::Macro(m), _)) => is_diverging_macro(&m.mac.path),
+            Some(syn::Stmt::Expr(syn::Expr::Loop(_), _)) => true,
+            _ => false,
+        };
+        let no_value = self.nodes[id].unit;
+        self.inside(id, |b| b.statements(block, no_value));
+    }
+
+    /// The statements of a block; where it has no value its last one is like any other.
+    fn statements(&mut self, block: &syn::Block, no_value: bool) {
+        for (i, stmt) in block.stmts.iter().enumerate() {
+            let last = i + 1 == block.stmts.len();
+            match stmt {
+                syn::Stmt::Item(item) => self.visit_item(item),
+                // The value of the block, or what ends it.
+                syn::Stmt::Expr(e, semi)
+                    if last && !(is_unit(e) || no_value && diverges(e)) && (semi.is_none() || diverges(e)) =>
+                {
+                    self.visit_tail(e)
+                }
+                syn::Stmt::Macro(m) if last && !no_value && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
+                stmt => {
+                    let id = self.push(Kind::Stmt, node_range(stmt));
+                    if let syn::Stmt::Local(l) = stmt {
+                        self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
+                    }
+                    self.inside(id, |b| match stmt {
+                        // An expression on its own has no value that is used.
+                        syn::Stmt::Expr(syn::Expr::If(e), _) => b.branches(e, true),
+                        stmt => visit::visit_stmt(b, stmt),
+                    });
+                }
+            }
+        }
+    }
+
+    /// The value of a block: an `if` there may well have none.
+    fn visit_tail(&mut self, e: &syn::Expr) {
+        match e {
+            syn::Expr::If(i) => self.branches(i, without_value(i)),
+            e => self.visit_expr(e),
+        }
+    }
+
+    /// The branches of an `if`; they can be emptied when it has no value.
+    fn branches(&mut self, e: &syn::ExprIf, no_value: bool) {
+        self.visit_expr(&e.cond);
+        if no_value {
+            self.block_inside(&e.then_branch);
+        } else {
+            self.visit_block(&e.then_branch);
+        }
+        self.else_branch(e, no_value);
+    }
+
+    fn else_branch(&mut self, e: &syn::ExprIf, no_value: bool) {
+        let Some((token, branch)) = &e.else_branch else { return };
+        let start = range(token.span).start;
+        match &**branch {
+            // A link of a chain that goes on can go by itself, whether the chain has a value or not.
+            syn::Expr::If(inner) if !no_value && inner.else_branch.is_some() => {
+                let link = self.push(Kind::Else, start..range(inner.then_branch.brace_token.span.close()).end);
+                self.inside(link, |b| {
+                    b.visit_expr(&inner.cond);
+                    b.visit_block(&inner.then_branch);
+                });
+                self.else_branch(inner, no_value);
+            }
+            other => {
+                let whole = no_value.then(|| self.push(Kind::Else, start..node_range(branch).end));
+                self.inside(whole.unwrap_or(self.parent), |b| match other {
+                    syn::Expr::If(inner) => b.branches(inner, no_value),
+                    other => b.visit_expr(other),
+                });
+            }
+        }
+    }
+
+    /// The bodies in what a macro makes. Nothing there is marked: a mark would stand in every expansion.
+    fn transcriber(&mut self, id: NodeId, file: &syn::File) {
+        let before = self.nodes.len();
+        self.in_macro = true;
+        self.body(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
+        self.in_macro = false;
+        for node in &mut self.nodes[before..] {
+            node.mark = None;
+            node.local = true;
+        }
+    }
+
+    /// The inside of a block's braces.
+    fn block_inside(&mut self, block: &syn::Block) {
+        let span = block.brace_token.span;
+        let inner = range(span.open()).end..range(span.close()).start;
+        if block.stmts.is_empty() || inner.is_empty() {
+            return;
+        }
+        let id = self.push(Kind::Block, inner);
+        self.inside(id, |b| b.statements(block, true));
+    }
+}
+
+impl<'ast> Visit<'ast> for Builder<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        match item {
+            Item::Mod(m) => {
+                let id = self.named(Kind::Module, item, &m.ident, &m.attrs);
+                self.nodes[id].mark = None;
+                self.attributes(id, &m.attrs);
+                self.inside(id, |b| m.content.iter().flat_map(|(_, items)| items).for_each(|i| b.visit_item(i)));
+            }
+            Item::Fn(f) => {
+                let id = self.named(Kind::Fn, item, &f.sig.ident, &f.attrs);
+                self.nodes[id].is_const = f.sig.constness.is_some();
+                self.attributes(id, &f.attrs);
+                self.body(id, |b| b.function_body(&f.sig, &f.block));
+            }
+            Item::Struct(s) => {
+                let id = self.named(Kind::Struct, item, &s.ident, &s.attrs);
+                self.attributes(id, &s.attrs);
+                self.body(id, |b| s.fields.iter().for_each(|f| b.attributes(id, &f.attrs)));
+            }
+            Item::Union(s) => {
+                let id = self.named(Kind::Union, item, &s.ident, &s.attrs);
+                self.attributes(id, &s.attrs);
+            }
+            Item::Enum(e) => {
+                let id = self.named(Kind::Enum, item, &e.ident, &e.attrs);
+                self.attributes(id, &e.attrs);
+                let foreign = e.attrs.iter().any(is_foreign_macro);
+                // Where the numbers of variants may be seen, all of them stay.
+                let fixed = foreign
+                    || e.attrs.iter().any(|a| a.path().is_ident("repr"))
+                    || e.variants.iter().any(|v| v.discriminant.is_some());
+                self.nodes[id].catch_all = fixed;
+                self.inside(id, |b| {
+                    for v in &e.variants {
+                        let vid = b.named(Kind::Variant, v, &v.ident, &v.attrs);
+                        if foreign {
+                            b.nodes[vid].mark = None;
+                        } else {
+                            b.attributes(vid, &v.attrs);
+                        }
+                    }
+                });
+            }
+            Item::Trait(t) => {
+                let id = self.named(Kind::Trait, item, &t.ident, &t.attrs);
+                self.attributes(id, &t.attrs);
+                self.inside(id, |b| t.items.iter().for_each(|i| b.visit_trait_item(i)));
+            }
+            Item::Impl(i) => {
+                let kind = if i.trait_.is_some() { Kind::TraitImpl } else { Kind::Impl };
+                let id = self.push(kind, node_range(item));
+                self.nodes[id].type_name = type_head(&i.self_ty);
+                if let Some(path) = i.trait_.as_ref().map(|t| &t.0) {
+                    self.nodes[id].trait_name = path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
+                }
+                self.attributes(id, &i.attrs);
+                let in_trait_impl = i.trait_.is_some();
+                self.inside(id, |b| {
+                    for member in &i.items {
+                        let before = b.nodes.len();
+                        b.visit_impl_item(member);
+                        if in_trait_impl && before < b.nodes.len() {
+                            b.nodes[before].mark = None;
+                        }
+                    }
+                });
+            }
+            Item::Const(c) => {
+                let id = self.named(Kind::Const, item, &c.ident, &c.attrs);
+                if c.ident == "_" {
+                    self.nodes[id].mark = None;
+                }
+                self.attributes(id, &c.attrs);
+            }
+            Item::Static(s) => {
+                let id = self.named(Kind::Static, item, &s.ident, &s.attrs);
+                self.attributes(id, &s.attrs);
+            }
+            Item::Type(t) => {
+                let id = self.named(Kind::TypeAlias, item, &t.ident, &t.attrs);
+                self.attributes(id, &t.attrs);
+            }
+            Item::Macro(m) => match &m.ident {
+                Some(name) => {
+                    let id = self.named(Kind::MacroRules, item, name, &m.attrs);
+                    self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
+                    self.attributes(id, &m.attrs);
+                    for file in transcribed(m.mac.tokens.clone(), self.text) {
+                        self.transcriber(id, &file);
+                    }
+                }
+                None => {
+                    let id = self.macro_call(item, &m.mac);
+                    // Macros that take items mostly hand them through.
+                    if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
+                        self.inside(id, |b| items.iter().for_each(|i| b.visit_item(i)));
+                    }
+                }
+            },
+            Item::ForeignMod(f) => {
+                let id = self.push(Kind::ForeignMod, node_range(item));
+                self.inside(id, |b| {
+                    for i in &f.items {
+                        match i {
+                            syn::ForeignItem::Fn(x) => b.named(Kind::ForeignItem, i, &x.sig.ident, &x.attrs),
+                            syn::ForeignItem::Static(x) => b.named(Kind::ForeignItem, i, &x.ident, &x.attrs),
+                            syn::ForeignItem::Type(x) => b.named(Kind::ForeignItem, i, &x.ident, &x.attrs),
+                            _ => b.push(Kind::ForeignItem, node_range(i)),
+                        };
+                    }
+                });
+            }
+            Item::ExternCrate(e) => {
+                let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r);
+                let id = self.named(Kind::ExternCrate, item, name, &e.attrs);
+                self.nodes[id].mark = None;
+            }
+            Item::Use(u) => {
+                let id = self.push(Kind::Use, node_range(item));
+                self.attributes(id, &u.attrs);
+                self.inside(id, |b| b.use_tree(&u.tree, node_range(&u.tree).start, &mut Vec::new(), true));
+            }
+            other => {
+                let id = self.push(Kind::Const, node_range(other));
+                self.nodes[id].words = idents(other.to_token_stream()).into_iter().collect();
+            }
+        }
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        match item {
+            ImplItem::Fn(f) => {
+                let id = self.named(Kind::ImplFn, item, &f.sig.ident, &f.attrs);
+                self.nodes[id].is_const = f.sig.constness.is_some();
+                self.attributes(id, &f.attrs);
+                self.body(id, |b| b.function_body(&f.sig, &f.block));
+            }
+            ImplItem::Const(c) => {
+                let id = self.named(Kind::ImplConst, item, &c.ident, &c.attrs);
+                self.attributes(id, &c.attrs);
+            }
+            ImplItem::Type(t) => {
+                let id = self.named(Kind::ImplType, item, &t.ident, &t.attrs);
+                self.attributes(id, &t.attrs);
+            }
+            ImplItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_trait_item(&mut self, item: &'ast TraitItem) {
+        match item {
+            TraitItem::Fn(f) => {
+                let id = self.named(Kind::TraitFn, item, &f.sig.ident, &f.attrs);
+                self.nodes[id].required = f.default.is_none();
+                self.attributes(id, &f.attrs);
+                if let Some(block) = &f.default {
+                    self.body(id, |b| b.function_body(&f.sig, block));
+                }
+            }
+            TraitItem::Const(c) => {
+                let id = self.named(Kind::TraitConst, item, &c.ident, &c.attrs);
+                self.nodes[id].required = c.default.is_none();
+                self.attributes(id, &c.attrs);
+            }
+            TraitItem::Type(t) => {
+                let id = self.named(Kind::TraitType, item, &t.ident, &t.attrs);
+                self.nodes[id].required = true;
+                self.attributes(id, &t.attrs);
+            }
+            TraitItem::Macro(m) => {
+                self.macro_call(item, &m.mac);
+            }
+            _ => {}
+        }
+    }
+
+    fn visit_block(&mut self, block: &'ast syn::Block) {
+        self.statements(block, false);
+    }
+
+    fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {
+        self.branches(e, e.else_branch.is_none());
+    }
+
+    fn visit_expr_while(&mut self, e: &'ast syn::ExprWhile) {
+        self.visit_expr(&e.cond);
+        self.block_inside(&e.body);
+    }
+
+    fn visit_expr_for_loop(&mut self, e: &'ast syn::ExprForLoop) {
+        self.visit_expr(&e.expr);
+        self.block_inside(&e.body);
+    }
+
+    fn visit_expr_match(&mut self, e: &'ast syn::ExprMatch) {
+        self.visit_expr(&e.expr);
+        let whole = node_range(e);
+        for arm in &e.arms {
+            let id = self.push(Kind::Arm, node_range(arm));
+            let n = &mut self.nodes[id];
+            n.group = whole.clone();
+            n.words = idents(arm.pat.to_token_stream()).into_iter().collect();
+            n.catch_all = match &arm.pat {
+                syn::Pat::Wild(_) => true,
+                syn::Pat::Ident(i) => {
+                    i.subpat.is_none() && i.ident.to_string().starts_with(|c: char| c.is_lowercase() || c == '_')
+                }
+                _ => false,
+            };
+            self.inside(id, |b| visit::visit_arm(b, arm));
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Facts about syntax that the nodes rest on: what has a value, what ends a block, what an attribute is for.
+
+use crate::source::tokens::{idents, node_range};
+use quote::ToTokens;
+use std::ops::Range;
+use syn::Attribute;
+
+/// Whether no branch of an `if` gives a value.
+pub(super) fn without_value(e: &syn::ExprIf) -> bool {
+    let block = |b: &syn::Block| {
+        !matches!(b.stmts.last(), Some(syn::Stmt::Expr(_, None) | syn::Stmt::Macro(syn::StmtMacro { semi_token: None, .. })))
+    };
+    let all_diverge = |b: &syn::Block| matches!(b.stmts.last(), Some(syn::Stmt::Expr(e, _)) if diverges(e));
+    match &e.else_branch {
+        None => true,
+        Some((_, branch)) => {
+            let rest = match &**branch {
+                syn::Expr::If(inner) => without_value(inner),
+                syn::Expr::Block(b) => block(&b.block),
+                _ => false,
+            };
+            block(&e.then_branch) && rest && !all_diverge(&e.then_branch)
+        }
+    }
+}
+
+/// Whether an expression's type can only be `()`.
+pub(super) fn is_unit(e: &syn::Expr) -> bool {
+    matches!(e, syn::Expr::ForLoop(_) | syn::Expr::While(_)) || matches!(e, syn::Expr::If(i) if i.else_branch.is_none())
+}
+
+/// Whether control never goes past the expression.
+pub(super) fn diverges(e: &syn::Expr) -> bool {
+    match e {
+        syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_) => true,
+        syn::Expr::Macro(m) => is_diverging_macro(&m.mac.path),
+        _ => false,
+    }
+}
+
+pub(super) fn is_diverging_macro(path: &syn::Path) -> bool {
+    const NAMES: &[&str] = &["panic", "unreachable", "unimplemented", "todo"];
+    path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
+}
+
+/// An identifier without its raw prefix.
+pub(super) fn plain(ident: &syn::Ident) -> String {
+    let name = ident.to_string();
+    name.strip_prefix("r#").map_or(name.clone(), str::to_owned)
+}
+
+/// The first byte behind the attributes.
+pub(super) fn after_attributes(node: Range<usize>, attrs: &[Attribute], text: &str) -> usize {
+    let end = attrs
+        .iter()
+        .filter(|a| matches!(a.style, syn::AttrStyle::Outer))
+        .map(|a| node_range(a).end)
+        .filter(|e| node.contains(e))
+        .max()
+        .unwrap_or(node.start);
+    end + (text[end..].len() - text[end..].trim_start().len()).min(node.end - end)
+}
+
+/// The name that a type is known by: the last segment of its path, below references and the like.
+pub(super) fn type_head(ty: &syn::Type) -> String {
+    match ty {
+        syn::Type::Path(p) => p.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default(),
+        syn::Type::Reference(r) => type_head(&r.elem),
+        syn::Type::Paren(p) => type_head(&p.elem),
+        syn::Type::Group(p) => type_head(&p.elem),
+        syn::Type::Slice(s) => type_head(&s.elem),
+        syn::Type::Array(a) => type_head(&a.elem),
+        syn::Type::Ptr(p) => type_head(&p.elem),
+        syn::Type::TraitObject(t) => idents(t.to_token_stream()).into_iter().find(|w| w != "dyn").unwrap_or_default(),
+        other => idents(other.to_token_stream()).into_iter().next().unwrap_or_default(),
+    }
+}
+
+/// Attributes without a say in what a program does.
+pub(super) fn decorates(attr: &Attribute) -> bool {
+    const NAMES: &[&str] = &["inline", "must_use", "doc", "cold", "deprecated", "automatically_derived", "optimize"];
+    let path = attr.path();
+    NAMES.iter().any(|n| path.is_ident(n))
+        || path.segments.first().is_some_and(|s| s.ident == "rustfmt" || s.ident == "clippy")
+}
+
+/// Whether an attribute is (or may be) somebody's macro, which can read the other attributes.
+pub(super) fn is_foreign_macro(attr: &Attribute) -> bool {
+    const STD: &[&str] = &["Clone", "Copy", "Debug", "Default", "PartialEq", "Eq", "PartialOrd", "Ord", "Hash"];
+    const KNOWN: &[&str] = &[
+        "cfg",
+        "cfg_attr",
+        "allow",
+        "warn",
+        "expect",
+        "deny",
+        "forbid",
+        "test",
+        "should_panic",
+        "ignore",
+        "repr",
+        "non_exhaustive",
+        "macro_use",
+        "macro_export",
+        "path",
+        "track_caller",
+        "no_mangle",
+        "link",
+        "link_name",
+        "link_section",
+        "export_name",
+        "unsafe",
+        "target_feature",
+        "global_allocator",
+        "used",
+        "default",
+        "automatically_derived",
+        "diagnostic",
+    ];
+    let path = attr.path();
+    if path.is_ident("derive") {
+        let mut foreign = false;
+        let _ = attr.parse_nested_meta(|m| {
+            foreign |= !m.path.segments.last().is_some_and(|s| STD.iter().any(|n| s.ident == n));
+            Ok(())
+        });
+        return foreign;
+    }
+    !decorates(attr) && !path.segments.first().is_some_and(|s| KNOWN.iter().any(|n| s.ident == n))
+}
