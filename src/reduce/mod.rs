@@ -18,11 +18,11 @@ mod transcriber;
 use crate::bundle::Bundle;
 use crate::compile::{Checked, Compiler};
 use crate::error::{Error, Result};
-use crate::source::edit::{Edit, Piece, apply};
+use crate::source::edit::Piece;
 use crate::source::map::SourceMap;
 use graph::{Graph, back};
 use nodes::{Kind, NodeId, Tree};
-use plan::Plan;
+use plan::{Basis, Plan};
 use ran::Ran;
 use repair::Repairer;
 use serde::Serialize;
@@ -185,21 +185,25 @@ impl Prepared {
     /// # Errors
     /// When rustc can't be run, or on Ctrl-C.
     pub fn reduce(&self, test: NodeId, ran: &Ran, goal: Goal, compiler: &Compiler) -> Result<Reduced> {
-        let level = goal.level;
-        if level == Level::Bundle {
+        if goal.level == Level::Bundle {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
         let whole = self.whole(test);
         let never = self.cuttable(ran, &whole, goal);
-        let full = || Plan::full(&self.bundle.text, &self.tree, &self.graph, &ran.ran, whole.clone());
-        let mut plan = if self.has_graph { self.closure(test, ran, &never, whole.clone(), level) } else { full() };
-        plan.stubs = goal.stubs;
-        plan.never = never;
+        let basis = Basis {
+            text: &self.bundle.text,
+            tree: &self.tree,
+            graph: &self.graph,
+            ran: &ran.ran,
+            whole: &whole,
+            never: &never,
+            goal,
+        };
+        let mut plan = if self.has_graph { closure(basis, test, ran) } else { Plan::full(basis) };
         let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
-        let mut gave_up = false;
-        if !work.repair(&mut plan, false)? {
-            gave_up = true;
-            plan = full();
+        let gave_up = !work.repair(&mut plan, false)?;
+        if gave_up {
+            plan = Plan::full(basis);
         }
         let before = plan.clone();
         if !work.polish(&mut plan)? {
@@ -251,22 +255,22 @@ impl Prepared {
             })
             .collect()
     }
+}
 
-    fn closure<'a>(&'a self, test: NodeId, ran: &'a Ran, never: &[bool], whole: Vec<bool>, level: Level) -> Plan<'a> {
-        let mut plan = Plan::empty(&self.bundle.text, &self.tree, &self.graph, &ran.ran, never, whole);
-        plan.trim_variants = level == Level::Full;
-        plan.keep(test);
-        for (i, node) in self.tree.nodes.iter().enumerate() {
-            if ran.ran[i] && matches!(node.kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn | Kind::MacroCall) && !node.local {
-                plan.keep(i);
-            }
+/// What the test and all that ran need, as far as the graph knows.
+fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
+    let mut plan = Plan::empty(basis);
+    plan.keep(test);
+    for (i, node) in basis.tree.nodes.iter().enumerate() {
+        if ran.ran[i] && matches!(node.kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn | Kind::MacroCall) && !node.local {
+            plan.keep(i);
         }
-        for &call in &ran.macro_calls {
-            plan.keep(call);
-        }
-        plan.keep_imports();
-        plan
     }
+    for &call in &ran.macro_calls {
+        plan.keep(call);
+    }
+    plan.keep_imports();
+    plan
 }
 
 /// The compiler at work on one plan.
@@ -299,7 +303,7 @@ impl Work<'_> {
             let mut changed = false;
             for &leaf in &remedy.cut {
                 if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
-                    plan.drop_leaf(leaf);
+                    plan.drop_node(leaf);
                     changed = true;
                 }
             }
@@ -337,7 +341,7 @@ impl Work<'_> {
             budget -= 1;
             let mut without = plan.clone();
             for &i in &chunk {
-                without.cut_again(i);
+                without.drop_node(i);
             }
             if self.compiler.check(&without.render().0, &[])?.ok {
                 *plan = without;
@@ -369,7 +373,7 @@ impl Work<'_> {
                 break;
             }
             for id in idle {
-                plan.cut_again(id);
+                plan.drop_node(id);
             }
         }
         self.repair(plan, true)
@@ -454,10 +458,4 @@ fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &repair::Remedy, effo
     }
     eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
     eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
-}
-
-/// A text with all of its `pub`s lowered, so that nothing counts as used by others.
-fn lowered(text: &str, mut edits: Vec<Edit>, publics: &[std::ops::Range<usize>]) -> (String, Vec<Piece>) {
-    edits.extend(publics.iter().map(|p| Edit::replace(p.clone(), "pub(crate)")));
-    apply(text, edits)
 }

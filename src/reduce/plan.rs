@@ -2,6 +2,7 @@
 
 use super::graph::Graph;
 use super::nodes::{Kind, NodeId, Tree};
+use super::{Goal, Level};
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::tokens::idents;
 use std::collections::HashSet;
@@ -9,84 +10,63 @@ use std::collections::HashSet;
 /// The state of a reduction. What is kept is closed: all that its text uses is kept too.
 #[derive(Clone, Debug)]
 pub(super) struct Plan<'a> {
+    basis: Basis<'a>,
+    /// Left out.
+    pub(super) cut: Vec<bool>,
+    /// Never to be cut again: cutting them was tried.
+    pub(super) pinned: Vec<bool>,
+    /// What an error asked for.
+    pub(super) wanted: Vec<bool>,
+    /// What is not to come back by being mentioned: imports whose target is gone, and what lints had cut.
+    dropped: Vec<bool>,
+    /// Followed already.
+    visited: Vec<bool>,
+}
+
+impl<'a> std::ops::Deref for Plan<'a> {
+    type Target = Basis<'a>;
+
+    fn deref(&self) -> &Basis<'a> {
+        &self.basis
+    }
+}
+
+/// What a plan is made over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Basis<'a> {
     pub(super) text: &'a str,
     pub(super) tree: &'a Tree,
     pub(super) graph: &'a Graph,
     /// Nodes whose code ran.
     pub(super) ran: &'a [bool],
     /// Nodes that are never cut from what is around them.
-    pub(super) whole: Vec<bool>,
+    pub(super) whole: &'a [bool],
     /// Parts of bodies that may go because they never ran.
-    pub(super) never: Vec<bool>,
-    /// Left out.
-    pub(super) cut: Vec<bool>,
-    /// Variants that nobody names go.
-    pub(super) trim_variants: bool,
-    /// Bodies that are not empty when cut say `unimplemented!()` instead.
-    pub(super) stubs: bool,
-    /// Never to be cut again: cutting them was tried.
-    pub(super) pinned: Vec<bool>,
-    /// Imports that an error asked for.
-    pub(super) wanted: Vec<bool>,
-    /// Imports that were cut because what they name is gone.
-    dropped: Vec<bool>,
-    /// Followed already.
-    visited: Vec<bool>,
+    pub(super) never: &'a [bool],
+    pub(super) goal: Goal,
 }
 
 impl<'a> Plan<'a> {
     /// Nothing is kept.
-    pub(super) fn empty(
-        text: &'a str,
-        tree: &'a Tree,
-        graph: &'a Graph,
-        ran: &'a [bool],
-        never: &[bool],
-        whole: Vec<bool>,
-    ) -> Plan<'a> {
-        let n = tree.nodes.len();
-        let mut cut: Vec<bool> = (0..n).map(|i| i != 0 && (!tree.nodes[i].kind.in_body() || never[i])).collect();
-        for i in 1..n {
-            if whole[i] || (tree.nodes[i].local && tree.nodes[i].kind != Kind::Decoration && !tree.nodes[i].kind.in_body()) {
-                cut[i] = false;
-            }
-        }
-        Plan {
-            text,
-            tree,
-            graph,
-            ran,
-            whole,
-            never: vec![false; n],
-            cut,
-            trim_variants: false,
-            stubs: false,
-            pinned: vec![false; n],
-            wanted: vec![false; n],
-            dropped: vec![false; n],
-            visited: vec![false; n],
-        }
+    pub(super) fn empty(basis: Basis<'a>) -> Plan<'a> {
+        let stays = |i: usize| {
+            let node = &basis.tree.nodes[i];
+            i == 0
+                || basis.whole[i]
+                || if node.kind.in_body() { !basis.never[i] } else { node.local && node.kind != Kind::Decoration }
+        };
+        Plan::new(basis, (0..basis.tree.nodes.len()).map(|i| !stays(i)).collect(), false)
     }
 
     /// Everything is kept.
-    pub(super) fn full(text: &'a str, tree: &'a Tree, graph: &'a Graph, ran: &'a [bool], whole: Vec<bool>) -> Plan<'a> {
-        let n = tree.nodes.len();
-        let cut = tree.nodes.iter().map(|n| n.kind == Kind::Decoration).collect();
-        Plan {
-            text,
-            tree,
-            graph,
-            ran,
-            whole,
-            never: vec![false; n],
-            cut,
-            trim_variants: false,
-            stubs: false,
-            pinned: vec![false; n],
-            wanted: vec![false; n],
-            dropped: vec![false; n],
-            visited: vec![true; n],
-        }
+    pub(super) fn full(basis: Basis<'a>) -> Plan<'a> {
+        Plan::new(basis, basis.tree.nodes.iter().map(|n| n.kind == Kind::Decoration).collect(), true)
+    }
+
+    fn new(basis: Basis<'a>, cut: Vec<bool>, followed: bool) -> Plan<'a> {
+        let none = vec![false; cut.len()];
+        let visited = vec![followed; cut.len()];
+        Plan { basis, cut, pinned: none.clone(), wanted: none.clone(), dropped: none, visited }
     }
 
     /// Whether the node stands in the text: neither it nor anything around it is cut.
@@ -122,7 +102,7 @@ impl<'a> Plan<'a> {
                 !self.cut[c]
             } else {
                 match (node.kind, child.kind) {
-                    (Kind::Enum, Kind::Variant) => node.catch_all || !self.trim_variants,
+                    (Kind::Enum, Kind::Variant) => !self.may_trim(c),
                     (Kind::TraitImpl, Kind::ImplConst | Kind::ImplType | Kind::MacroCall) => true,
                     (Kind::TraitImpl, Kind::ImplFn) => self.ran[c] || self.is_demanded(id, c),
                     (Kind::Trait, Kind::TraitType | Kind::MacroCall) => true,
@@ -154,7 +134,7 @@ impl<'a> Plan<'a> {
         let name = &self.tree.nodes[implementation].trait_name;
         self.graph.uses[implementation].iter().copied().filter(move |&t| {
             let n = &self.tree.nodes[t];
-            n.kind == Kind::Trait && (n.name == *name || !name.is_empty())
+            n.kind == Kind::Trait && n.name == *name
         })
     }
 
@@ -221,13 +201,7 @@ impl<'a> Plan<'a> {
 
     /// Whether a variant may go when nobody makes it.
     pub(super) fn may_trim(&self, variant: NodeId) -> bool {
-        self.trim_variants && !self.tree.nodes[self.tree.nodes[variant].parent].catch_all
-    }
-
-    /// Cuts an import whose target is gone.
-    pub(super) fn drop_leaf(&mut self, leaf: NodeId) {
-        self.cut[leaf] = true;
-        self.dropped[leaf] = true;
+        self.goal.level == Level::Full && !self.tree.nodes[self.tree.nodes[variant].parent].catch_all
     }
 
     /// Brings a node back, and all that it needs. With `pin`, it stays.
@@ -241,8 +215,8 @@ impl<'a> Plan<'a> {
         self.keep(id) || asked
     }
 
-    /// Cuts a node that was kept.
-    pub(super) fn cut_again(&mut self, id: NodeId) {
+    /// Cuts a node that was kept: an import whose target is gone, or what is not needed.
+    pub(super) fn drop_node(&mut self, id: NodeId) {
         self.cut[id] = true;
         self.dropped[id] = true;
     }
@@ -254,7 +228,9 @@ impl<'a> Plan<'a> {
 
     /// The same with every `pub` lowered to `pub(crate)`, for lints.
     pub(super) fn render_private(&self) -> (String, Vec<Piece>) {
-        super::lowered(self.text, self.edits(), &self.tree.publics)
+        let mut edits = self.edits();
+        edits.extend(self.tree.publics.iter().map(|p| Edit::replace(p.clone(), "pub(crate)")));
+        apply(self.text, edits)
     }
 
     fn edits(&self) -> Vec<Edit> {
@@ -265,7 +241,7 @@ impl<'a> Plan<'a> {
         while i < cut.len() {
             if cut[i] {
                 let range = self.tree.cut_range(self.text, i);
-                edits.push(if self.stubs && self.tree.nodes[i].kind == Kind::Body && !self.tree.nodes[i].unit {
+                edits.push(if self.goal.stubs && self.tree.nodes[i].kind == Kind::Body && !self.tree.nodes[i].unit {
                     Edit::replace(range, " unimplemented!() ")
                 } else {
                     Edit::delete(range)
