@@ -1,25 +1,29 @@
-//! What happens to the text of one file: `cfg`s resolved, modules and includes put in place, what the compiler
-//! would read from elsewhere (`env!`, `include_str!`) made literal.
+//! What happens to the text of one file: `cfg`s resolved, modules put in place. What stands in macro tokens is in
+//! [`super::macros`], what the compiler reads from elsewhere in [`super::reads`].
 
+use super::attributes::{
+    behind_attributes, expr_attrs, foreign_item_attrs, impl_item_attrs, item_attrs, keep_attribute, leading_attrs,
+    mentions_test, trait_item_attrs,
+};
 use super::inline::{Inliner, Place, module_edit};
+use super::macros::is_macro;
+use super::reads::split_comma;
 use crate::error::{Error, Result};
 use crate::source::cfg::Predicate;
 use crate::source::mapped::{Mapped, MappedEdit};
-use crate::source::tokens::{is_punct, node_range, range, walk, with_comments};
-use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use crate::source::tokens::{node_range, range, with_comments};
 use quote::ToTokens;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Meta};
 
 /// Collects the edits of one file.
 pub(super) struct Fold<'a> {
-    inliner: &'a mut Inliner,
-    file: usize,
-    place: Place,
+    pub(super) inliner: &'a mut Inliner,
+    pub(super) file: usize,
+    pub(super) place: Place,
     text: String,
-    edits: Vec<MappedEdit>,
+    pub(super) edits: Vec<MappedEdit>,
     failed: Option<Error>,
     /// Inside a test, which is put back as it is.
     in_test: bool,
@@ -53,7 +57,7 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn delete(&mut self, range: Range<usize>) {
+    pub(super) fn delete(&mut self, range: Range<usize>) {
         let range = with_comments(&self.text, range);
         self.edits.push(MappedEdit::delete(range));
     }
@@ -93,7 +97,7 @@ impl<'a> Fold<'a> {
     }
 
     /// Whether this crate was compiled with `--test`.
-    fn for_tests(&self) -> bool {
+    pub(super) fn for_tests(&self) -> bool {
         self.inliner.cfgs.holds(&Predicate::Name("test".into()))
     }
 
@@ -163,6 +167,16 @@ impl<'a> Fold<'a> {
         self.edits.push(MappedEdit { range: span, with });
     }
 
+    /// Resolves the attributes of a member of an impl, a trait or an `extern` block; `false` when the member goes.
+    fn member(&mut self, attrs: &[Attribute], node: &impl ToTokens) -> bool {
+        if self.active(attrs) == Active::No {
+            self.delete(node_range(node));
+            return false;
+        }
+        self.attributes(attrs);
+        true
+    }
+
     /// Resolves the attributes of an element of a list; `false` when the element goes.
     fn element(&mut self, attrs: &[Attribute], node: &impl ToTokens) -> bool {
         if self.active(attrs) == Active::No {
@@ -208,178 +222,8 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn fail(&mut self, e: Error) {
+    pub(super) fn fail(&mut self, e: Error) {
         self.failed.get_or_insert(e);
-    }
-
-    /// `include!` of items; `true` when it was one.
-    fn include_items(&mut self, mac: &syn::Macro, whole: Range<usize>) -> bool {
-        if !is_macro(&mac.path, "include") {
-            return false;
-        }
-        let Some(path) = self.inliner.constant(mac.tokens.clone()) else { return false };
-        let path = self.place.file_dir.join(path);
-        match self.inliner.included(&path, &self.place.clone(), true) {
-            Ok(with) => self.edits.push(MappedEdit { range: whole, with }),
-            Err(e) => self.fail(e),
-        }
-        true
-    }
-
-    /// Puts the branch that `cfg_if!` chooses in the place of the call, so that what is in it is code like any
-    /// other; `false` when the call has another shape.
-    fn chosen_branch(&mut self, mac: &syn::Macro, whole: Range<usize>, items: bool) -> bool {
-        let Some(branches) = cfg_if_branches(mac.tokens.clone()) else { return false };
-        let holds = |p: &Option<Predicate>| p.as_ref().is_none_or(|p| self.inliner.cfgs.holds(p));
-        let Some((_, body)) = branches.into_iter().find(|(p, _)| holds(p)) else {
-            self.delete(whole);
-            return true;
-        };
-        let inner = range(body.span_open()).end..range(body.span_close()).start;
-        if items {
-            let parsed = syn::parse::Parser::parse2(items_within, body.stream());
-            let Ok(parsed) = parsed else { return false };
-            self.edits.push(MappedEdit::delete(whole.start..inner.start));
-            self.edits.push(MappedEdit::delete(inner.end..whole.end));
-            for item in parsed {
-                // The tree of a macro's tokens lives only here.
-                self.visit_item(&item);
-            }
-        } else {
-            let parsed = syn::parse::Parser::parse2(syn::Block::parse_within, body.stream());
-            let Ok(parsed) = parsed else { return false };
-            self.edits.push(MappedEdit::delete(whole.start..inner.start));
-            self.edits.push(MappedEdit::delete(inner.end..whole.end));
-            for stmt in parsed {
-                self.visit_stmt(&stmt);
-            }
-        }
-        true
-    }
-
-    /// Inside the tokens of a macro call or definition: `cfg`s that would be decided otherwise in the gist,
-    /// and `mod x;` handed through a macro.
-    fn macro_tokens(&mut self, tokens: TokenStream, modules: bool) {
-        let mut edits = Vec::new();
-        let mut mods: Vec<(String, Range<usize>)> = Vec::new();
-        walk(tokens, &mut |list| {
-            for (i, tree) in list.iter().enumerate() {
-                if let (TokenTree::Group(g), true) = (tree, is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '#')) {
-                    let inner: Vec<TokenTree> = g.stream().into_iter().collect();
-                    if let [TokenTree::Ident(only)] = inner.as_slice()
-                        && only == "test"
-                        && !self.for_tests()
-                    {
-                        edits.push(MappedEdit::replace(range(only.span()), "cfg(any())"));
-                    }
-                }
-                let TokenTree::Ident(ident) = tree else { continue };
-                if ident == "cfg" || ident == "cfg_attr" {
-                    let at = if is_punct(list.get(i + 1), '!') { i + 2 } else { i + 1 };
-                    if let Some(TokenTree::Group(g)) = list.get(at)
-                        && g.delimiter() == Delimiter::Parenthesis
-                    {
-                        edits.extend(self.decided(&g.stream()));
-                    }
-                } else if modules
-                    && ident == "mod"
-                    && let (Some(TokenTree::Ident(name)), Some(TokenTree::Punct(semi))) = (list.get(i + 1), list.get(i + 2))
-                    && semi.as_char() == ';'
-                    && !is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '$')
-                {
-                    mods.push((name.to_string(), range(semi.span())));
-                }
-            }
-        });
-        self.edits.extend(edits);
-        for (name, semi) in mods {
-            let place = self.place.clone();
-            if Inliner::has_module(&name, &place) {
-                match self.inliner.module(&name, None, &place) {
-                    Ok(body) => self.edits.push(module_edit(semi, &body)),
-                    Err(e) => self.fail(e),
-                }
-            }
-        }
-    }
-
-    /// Makes a predicate literal when the gist's own build would decide it otherwise.
-    fn decided(&self, tokens: &TokenStream) -> Option<MappedEdit> {
-        let (first, _) = split_comma(tokens.clone());
-        let whole = node_range(&first);
-        let predicate = Predicate::parse(first)?;
-        let wanted = self.inliner.cfgs.holds(&predicate);
-        (wanted != self.inliner.gist_cfgs.holds(&predicate))
-            .then(|| MappedEdit::replace(whole, if wanted { "all()" } else { "any()" }))
-    }
-
-    /// `env!`, `option_env!`, `include_str!`, `include_bytes!`, `include!` in expressions, wherever they stand.
-    fn compile_time_reads(&mut self, tokens: TokenStream) {
-        let mut calls: Vec<(String, Range<usize>, TokenStream)> = Vec::new();
-        walk(tokens, &mut |list| {
-            for (i, tree) in list.iter().enumerate() {
-                if let (TokenTree::Ident(name), true, Some(TokenTree::Group(g))) =
-                    (tree, is_punct(list.get(i + 1), '!'), list.get(i + 2))
-                {
-                    // `core::include_str!` and `::std::env!` are replaced with their path.
-                    let mut start = i;
-                    while start >= 2 && is_punct(list.get(start - 1), ':') && is_punct(list.get(start - 2), ':') {
-                        start -= 2;
-                        if matches!(start.checked_sub(1).and_then(|b| list.get(b)), Some(TokenTree::Ident(_))) {
-                            start -= 1;
-                        }
-                    }
-                    let span = range(list[start].span()).start..range(g.span()).end;
-                    calls.push((name.to_string(), span, g.stream()));
-                }
-            }
-        });
-        for (name, span, args) in calls {
-            match self.compile_time_read(&name, args) {
-                Ok(Some(with)) => self.edits.push(MappedEdit { range: span, with }),
-                Ok(None) => {}
-                Err(e) => self.fail(e),
-            }
-        }
-    }
-
-    fn compile_time_read(&mut self, name: &str, args: TokenStream) -> Result<Option<Mapped>> {
-        let literal = |tokens: TokenStream| Some(Mapped::new_text(&tokens.to_string()));
-        if name == "cfg" {
-            let Some(predicate) = Predicate::parse(args) else { return Ok(None) };
-            let wanted = self.inliner.cfgs.holds(&predicate);
-            let same = wanted == self.inliner.gist_cfgs.holds(&predicate);
-            return Ok((!same).then(|| Mapped::new_text(if wanted { "cfg!(all())" } else { "cfg!(any())" })));
-        }
-        if !matches!(name, "env" | "option_env" | "include_str" | "include_bytes" | "include") {
-            return Ok(None);
-        }
-        let (first, _) = split_comma(args);
-        let Some(value) = self.inliner.constant(first) else { return Ok(None) };
-        if name == "env" || name == "option_env" {
-            let known = self.inliner.env.get(&value).cloned();
-            return Ok(match (name, known) {
-                ("env", Some(v)) => literal(v.to_token_stream()),
-                ("option_env", Some(v)) => Some(Mapped::new_text(&format!("Some({})", v.to_token_stream()))),
-                _ => None,
-            });
-        }
-        let path = self.place.file_dir.join(&value);
-        match name {
-            "include_str" => {
-                let text = std::fs::read_to_string(&path).map_err(Error::path("read", &path))?;
-                Ok(literal(text.to_token_stream()))
-            }
-            "include_bytes" => {
-                let bytes = std::fs::read(&path).map_err(Error::path("read", &path))?;
-                Ok(literal(proc_macro2::Literal::byte_string(&bytes).to_token_stream()))
-            }
-            _ => {
-                let place = self.place.clone();
-                // A file of items was handled as an item already; that edit starts first and wins.
-                self.inliner.included(&path, &place, false).map(Some)
-            }
-        }
     }
 }
 
@@ -413,51 +257,21 @@ impl<'ast> Visit<'ast> for Fold<'_> {
     }
 
     fn visit_impl_item(&mut self, item: &'ast syn::ImplItem) {
-        let attrs: &[Attribute] = match item {
-            syn::ImplItem::Const(i) => &i.attrs,
-            syn::ImplItem::Fn(i) => &i.attrs,
-            syn::ImplItem::Type(i) => &i.attrs,
-            syn::ImplItem::Macro(i) => &i.attrs,
-            _ => &[],
-        };
-        if self.active(attrs) == Active::No {
-            self.delete(node_range(item));
-            return;
+        if self.member(impl_item_attrs(item), item) {
+            visit::visit_impl_item(self, item);
         }
-        self.attributes(attrs);
-        visit::visit_impl_item(self, item);
     }
 
     fn visit_trait_item(&mut self, item: &'ast syn::TraitItem) {
-        let attrs: &[Attribute] = match item {
-            syn::TraitItem::Const(i) => &i.attrs,
-            syn::TraitItem::Fn(i) => &i.attrs,
-            syn::TraitItem::Type(i) => &i.attrs,
-            syn::TraitItem::Macro(i) => &i.attrs,
-            _ => &[],
-        };
-        if self.active(attrs) == Active::No {
-            self.delete(node_range(item));
-            return;
+        if self.member(trait_item_attrs(item), item) {
+            visit::visit_trait_item(self, item);
         }
-        self.attributes(attrs);
-        visit::visit_trait_item(self, item);
     }
 
     fn visit_foreign_item(&mut self, item: &'ast syn::ForeignItem) {
-        let attrs: &[Attribute] = match item {
-            syn::ForeignItem::Fn(i) => &i.attrs,
-            syn::ForeignItem::Static(i) => &i.attrs,
-            syn::ForeignItem::Type(i) => &i.attrs,
-            syn::ForeignItem::Macro(i) => &i.attrs,
-            _ => &[],
-        };
-        if self.active(attrs) == Active::No {
-            self.delete(node_range(item));
-            return;
+        if self.member(foreign_item_attrs(item), item) {
+            visit::visit_foreign_item(self, item);
         }
-        self.attributes(attrs);
-        visit::visit_foreign_item(self, item);
     }
 
     fn visit_field(&mut self, f: &'ast syn::Field) {
@@ -584,234 +398,5 @@ impl Fold<'_> {
                 self.visit_expr(e);
             }
         }
-    }
-}
-
-/// The first byte of an item that belongs to none of its attributes.
-fn behind_attributes(item: &syn::Item) -> usize {
-    let mut tokens = item.to_token_stream().into_iter().peekable();
-    while let (Some(TokenTree::Punct(p)), true) = (tokens.peek(), true) {
-        if p.as_char() != '#' {
-            break;
-        }
-        tokens.next();
-        // An inner attribute's `!` cannot stand here.
-        tokens.next();
-    }
-    tokens.next().map_or(0, |t| range(t.span()).start)
-}
-
-/// Whether an attribute has a place in a gist. Lint levels that turn warnings into errors have none, since
-/// what is left after reduction may well be unused; documentation of the crate belongs to the project.
-fn keep_attribute(meta: &Meta) -> bool {
-    let path = meta.path();
-    if path.is_ident("deny") || path.is_ident("forbid") || path.is_ident("warn") {
-        return false;
-    }
-    !matches!(meta, Meta::NameValue(nv) if nv.path.is_ident("doc") && matches!(nv.value, syn::Expr::Macro(_)))
-}
-
-/// Items up to the end of the tokens.
-pub(crate) fn items_within(input: syn::parse::ParseStream<'_>) -> syn::Result<Vec<syn::Item>> {
-    let mut items = Vec::new();
-    while !input.is_empty() {
-        items.push(input.parse()?);
-    }
-    Ok(items)
-}
-
-/// The branches of `if #[cfg(…)] { … } else if #[cfg(…)] { … } else { … }`: their predicates and bodies.
-fn cfg_if_branches(tokens: TokenStream) -> Option<Vec<(Option<Predicate>, proc_macro2::Group)>> {
-    let mut out = Vec::new();
-    let mut it = tokens.into_iter().peekable();
-    let ident = |t: Option<TokenTree>, name: &str| matches!(t, Some(TokenTree::Ident(i)) if i == name);
-    let body = |t: Option<TokenTree>| match t {
-        Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Brace => Some(g),
-        _ => None,
-    };
-    if !ident(it.next(), "if") {
-        return None;
-    }
-    loop {
-        if !is_punct(it.next().as_ref(), '#') {
-            return None;
-        }
-        let Some(TokenTree::Group(attr)) = it.next() else { return None };
-        let inner: Vec<TokenTree> = attr.stream().into_iter().collect();
-        let [TokenTree::Ident(cfg), TokenTree::Group(predicate)] = inner.as_slice() else { return None };
-        if cfg != "cfg" {
-            return None;
-        }
-        out.push((Some(Predicate::parse(predicate.stream())?), body(it.next())?));
-        if it.peek().is_none() {
-            return Some(out);
-        }
-        if !ident(it.next(), "else") {
-            return None;
-        }
-        match it.next() {
-            Some(TokenTree::Ident(i)) if i == "if" => {}
-            other => {
-                out.push((None, body(other)?));
-                return it.next().is_none().then_some(out);
-            }
-        }
-    }
-}
-
-fn mentions_test(p: &Predicate) -> bool {
-    match p {
-        Predicate::Name(n) => n == "test",
-        Predicate::All(list) => list.iter().any(mentions_test),
-        _ => false,
-    }
-}
-
-fn is_macro(path: &syn::Path, name: &str) -> bool {
-    path.segments.last().is_some_and(|s| s.ident == name)
-}
-
-/// The attributes of an item.
-pub(super) fn item_attrs(item: &syn::Item) -> &[Attribute] {
-    use syn::Item;
-    match item {
-        Item::Const(i) => &i.attrs,
-        Item::Enum(i) => &i.attrs,
-        Item::ExternCrate(i) => &i.attrs,
-        Item::Fn(i) => &i.attrs,
-        Item::ForeignMod(i) => &i.attrs,
-        Item::Impl(i) => &i.attrs,
-        Item::Macro(i) => &i.attrs,
-        Item::Mod(i) => &i.attrs,
-        Item::Static(i) => &i.attrs,
-        Item::Struct(i) => &i.attrs,
-        Item::Trait(i) => &i.attrs,
-        Item::TraitAlias(i) => &i.attrs,
-        Item::Type(i) => &i.attrs,
-        Item::Union(i) => &i.attrs,
-        Item::Use(i) => &i.attrs,
-        _ => &[],
-    }
-}
-
-/// The attributes of an expression.
-fn expr_attrs(e: &syn::Expr) -> &[Attribute] {
-    use syn::Expr;
-    match e {
-        Expr::Array(e) => &e.attrs,
-        Expr::Assign(e) => &e.attrs,
-        Expr::Async(e) => &e.attrs,
-        Expr::Await(e) => &e.attrs,
-        Expr::Binary(e) => &e.attrs,
-        Expr::Block(e) => &e.attrs,
-        Expr::Break(e) => &e.attrs,
-        Expr::Call(e) => &e.attrs,
-        Expr::Cast(e) => &e.attrs,
-        Expr::Closure(e) => &e.attrs,
-        Expr::Const(e) => &e.attrs,
-        Expr::Continue(e) => &e.attrs,
-        Expr::Field(e) => &e.attrs,
-        Expr::ForLoop(e) => &e.attrs,
-        Expr::Group(e) => &e.attrs,
-        Expr::If(e) => &e.attrs,
-        Expr::Index(e) => &e.attrs,
-        Expr::Infer(e) => &e.attrs,
-        Expr::Let(e) => &e.attrs,
-        Expr::Lit(e) => &e.attrs,
-        Expr::Loop(e) => &e.attrs,
-        Expr::Macro(e) => &e.attrs,
-        Expr::Match(e) => &e.attrs,
-        Expr::MethodCall(e) => &e.attrs,
-        Expr::Paren(e) => &e.attrs,
-        Expr::Path(e) => &e.attrs,
-        Expr::Range(e) => &e.attrs,
-        Expr::RawAddr(e) => &e.attrs,
-        Expr::Reference(e) => &e.attrs,
-        Expr::Repeat(e) => &e.attrs,
-        Expr::Return(e) => &e.attrs,
-        Expr::Struct(e) => &e.attrs,
-        Expr::Try(e) => &e.attrs,
-        Expr::TryBlock(e) => &e.attrs,
-        Expr::Tuple(e) => &e.attrs,
-        Expr::Unary(e) => &e.attrs,
-        Expr::Unsafe(e) => &e.attrs,
-        Expr::While(e) => &e.attrs,
-        Expr::Yield(e) => &e.attrs,
-        _ => &[],
-    }
-}
-
-/// The attributes in front of an expression statement: syn puts them on the leftmost operand.
-fn leading_attrs(e: &syn::Expr) -> &[Attribute] {
-    use syn::Expr;
-    let own = expr_attrs(e);
-    if !own.is_empty() {
-        return own;
-    }
-    match e {
-        Expr::Assign(e) => leading_attrs(&e.left),
-        Expr::Binary(e) => leading_attrs(&e.left),
-        Expr::Cast(e) => leading_attrs(&e.expr),
-        _ => own,
-    }
-}
-
-/// The tokens up to the first comma, and those behind it.
-fn split_comma(tokens: TokenStream) -> (TokenStream, TokenStream) {
-    let mut it = tokens.into_iter();
-    let first = it.by_ref().take_while(|t| !is_punct(Some(t), ',')).collect();
-    (first, it.collect())
-}
-
-/// The value of a string that the compiler would compute: a literal, `concat!(…)`, `env!(…)`.
-pub(super) fn constant(tokens: TokenStream, env: &BTreeMap<String, String>) -> Option<String> {
-    let list: Vec<TokenTree> = tokens.into_iter().collect();
-    let list = match list.as_slice() {
-        [rest @ .., TokenTree::Punct(p)] if p.as_char() == ',' => rest,
-        all => all,
-    };
-    match list {
-        [TokenTree::Literal(l)] => match syn::parse_str::<syn::Lit>(&l.to_string()).ok()? {
-            syn::Lit::Str(s) => Some(s.value()),
-            syn::Lit::Int(i) => Some(i.base10_digits().to_owned()),
-            syn::Lit::Char(c) => Some(c.value().to_string()),
-            syn::Lit::Bool(b) => Some(b.value.to_string()),
-            _ => None,
-        },
-        [TokenTree::Group(g)] => constant(g.stream(), env),
-        [.., TokenTree::Ident(name), TokenTree::Punct(bang), TokenTree::Group(args)] if bang.as_char() == '!' => {
-            match name.to_string().as_str() {
-                "concat" => {
-                    let mut out = String::new();
-                    let mut rest = args.stream();
-                    while !rest.is_empty() {
-                        let (one, more) = split_comma(rest);
-                        out.push_str(&constant(one, env)?);
-                        rest = more;
-                    }
-                    Some(out)
-                }
-                "env" => {
-                    let (name, _) = split_comma(args.stream());
-                    env.get(&constant(name, env)?).cloned()
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod unit {
-    use super::*;
-
-    #[test]
-    fn constants_fold_concat_and_env() {
-        let env = BTreeMap::from([("OUT_DIR".to_owned(), "/o".to_owned())]);
-        let fold = |s: &str| constant(s.parse().unwrap(), &env);
-        assert_eq!(fold(r#"concat!(env!("OUT_DIR"), "/x.rs")"#).as_deref(), Some("/o/x.rs"));
-        assert_eq!(fold(r#"concat!("a", 1, 'b',)"#).as_deref(), Some("a1b"));
-        assert_eq!(fold("$path"), None);
     }
 }

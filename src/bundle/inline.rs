@@ -1,6 +1,6 @@
 //! Puts every module file of a crate in the place of its `mod x;`.
 
-use super::fold::{self, Fold};
+use super::fold::Fold;
 use crate::error::{Error, Result};
 use crate::source::cfg::CfgSet;
 use crate::source::map::SourceFile;
@@ -135,7 +135,7 @@ impl Inliner {
 
     /// The value of a string that the compiler would compute: a literal, `concat!`, `env!`.
     pub(super) fn constant(&self, tokens: proc_macro2::TokenStream) -> Option<String> {
-        fold::constant(tokens, &self.env)
+        super::reads::constant(tokens, &self.env)
     }
 }
 

@@ -6,12 +6,15 @@
 //! paths in it resolve unchanged. `cfg`s are resolved with what the build used; files that the build includes
 //! are put in place.
 
+mod attributes;
 mod fold;
 mod front;
 mod inline;
+mod macros;
+mod reads;
 
-pub(crate) use fold::items_within;
 pub use front::WRAPPER_SUFFIX;
+pub(crate) use macros::items_within;
 
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
