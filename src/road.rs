@@ -3,13 +3,14 @@
 use crate::bundle::bundle;
 use crate::compile::Compiler;
 use crate::error::{Error, Result};
-use crate::gist::{Facts, finish};
+use crate::gist::{Facts, Gist, finish};
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::ran::Ran;
 use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::{Made, Metrics};
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
 use crate::score::size::{Size, stubs};
+use crate::source::map::SourceMap;
 use crate::tests::Test;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, OriginalTest, TestKind};
@@ -168,7 +169,7 @@ impl<'w> Session<'w> {
             (reduced.map(|r| (r, ran)), runs.join())
         });
         let rest = rest.map_err(|_| Error::Internal("a reference run panicked".into()))?;
-        let (mut reduced, ran) = reduced?;
+        let (reduced, ran) = reduced?;
         let mut runs = vec![first];
         runs.extend(rest?);
         let reference = reference(self.target, &cases, runs, limit)?;
@@ -205,21 +206,27 @@ impl<'w> Session<'w> {
             Level::Items => &[Level::Bundle],
             Level::Bundle => &[],
         };
-        let mut levels = levels.iter();
-        let (gist, verified) = loop {
-            let gist = finish(&reduced.text, &reduced.map, &self.prepared.bundle, &facts)?;
-            self.self_contained(task, &reduced.text)?;
-            let verified = timed(&mut stages, "verify", || verify(&gist.text, Some(&gist.map), &claim, &self.compiler))?;
-            if verified.verdict == Verdict::Ok {
-                break (gist, verified);
-            }
-            if std::env::var_os("GISTIFY_DEBUG").is_some() {
+        self.self_contained(task, &reduced.text)?;
+        let check = |text: &str, map: &SourceMap| -> Result<(Gist, Verified)> {
+            let gist = finish(text, map, &self.prepared.bundle, &facts)?;
+            let verified = verify(&gist.text, Some(&gist.map), &claim, &self.compiler)?;
+            if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
-            let Some(&level) = levels.next() else { break (gist, verified) };
-            let goal = Goal { level, stubs: false };
-            reduced = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, goal, &self.compiler))?;
+            Ok((gist, verified))
         };
+        let (mut gist, mut verified) = timed(&mut stages, "verify", || check(&reduced.text, &reduced.map))?;
+        for &level in levels {
+            if verified.verdict == Verdict::Ok {
+                break;
+            }
+            let goal = Goal { level, stubs: false };
+            let wider = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, goal, &self.compiler))?;
+            // A wider text that leads back into the project proves nothing.
+            if self.self_contained(task, &wider.text).is_ok() {
+                (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map))?;
+            }
+        }
         let metrics = timed(&mut stages, "score", || self.metrics(&gist.text, &verified, &coverage))?;
         let run_line = gist.text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap_or_default().to_owned();
         Ok(Made {
@@ -257,17 +264,20 @@ impl<'w> Session<'w> {
         Err(Error::Unsupported { test: task.name.clone(), reason })
     }
 
-    /// What the compiler made of `env!("CARGO_MANIFEST_DIR")` and the like leads back into the project.
+    /// What the compiler made of `env!("CARGO_MANIFEST_DIR")`, `env!("CARGO_BIN_EXE_…")` and the like leads back into
+    /// the project.
     fn self_contained(&self, task: &Task, text: &str) -> Result<()> {
-        let quoted = |path: &camino::Utf8Path| text.contains(path.as_str());
-        let (what, advice) = if quoted(&self.workspace.state_dir.join("out")) {
-            ("runs an executable of the package (`CARGO_BIN_EXE_…`)", "which a single file can't carry")
-        } else if quoted(&self.target.package_dir) || quoted(&self.workspace.build_dir) {
-            ("reads the package's own folder at run time", "so it would not run anywhere else")
-        } else {
-            return Ok(());
-        };
-        Err(Error::Unsupported { test: task.name.clone(), reason: format!("what it runs {what}, {advice}") })
+        let places = [&self.workspace.state_dir, &self.target.package_dir, &self.workspace.build_dir];
+        match places.into_iter().find(|p| text.contains(p.as_str())) {
+            None => Ok(()),
+            Some(path) => Err(Error::Unsupported {
+                test: task.name.clone(),
+                reason: format!(
+                    "its code holds a path into the project, {path} (by `env!(\"CARGO_MANIFEST_DIR\")`, \
+                     `env!(\"CARGO_BIN_EXE_…\")` or the like), so a file of it would not run anywhere else"
+                ),
+            }),
+        }
     }
 
     /// The test's path in the gist.

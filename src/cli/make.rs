@@ -12,7 +12,7 @@ use cargo_gistify::road::{MakeOptions, Session, Task, tasks};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::{TargetKind, TestTarget};
-use cargo_gistify::workspace::wrapper::write_atomically;
+use cargo_gistify::workspace::wrapper::{temp_file_in, write_atomically};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -192,6 +192,10 @@ impl Places {
         };
         if let Some(dir) = dir {
             std::fs::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
+            // Better to hear it before the work than after it; a device is written to in place.
+            if !matches!(&place, Places::File(f) if f.exists()) {
+                temp_file_in(dir).map_err(Error::path("write in the directory", dir))?;
+            }
         }
         Ok(place)
     }

@@ -136,11 +136,22 @@ pub fn write_atomically(path: &Utf8Path, content: &[u8]) -> Result<()> {
     }
     let dir = real.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
     let fail = |e: std::io::Error| Error::path("write", path)(e);
-    let mut file = tempfile::NamedTempFile::new_in(dir).map_err(fail)?;
+    let mut file = temp_file_in(dir).map_err(fail)?;
     file.write_all(content).map_err(fail)?;
     set_plain_permissions(file.as_file()).map_err(fail)?;
     file.persist(&real).map_err(|e| fail(e.error))?;
     Ok(())
+}
+
+/// A temporary file beside a result. Its error is the system's alone: the temporary name says nothing to anybody.
+///
+/// # Errors
+/// When none can be made there.
+pub fn temp_file_in(dir: &Utf8Path) -> std::io::Result<tempfile::NamedTempFile> {
+    tempfile::NamedTempFile::new_in(dir).map_err(|e| {
+        let inner = e.get_ref().and_then(std::error::Error::source).and_then(|s| s.downcast_ref::<std::io::Error>());
+        inner.and_then(std::io::Error::raw_os_error).map_or(e, std::io::Error::from_raw_os_error)
+    })
 }
 
 /// Temporary files are private to their owner; a result should be as readable as any new file.

@@ -99,6 +99,15 @@ fn a_gist_that_does_not_verify_never_stands_under_the_name_of_the_result() {
 }
 
 #[test]
+fn a_test_that_knows_the_packages_folder_is_not_supported() {
+    let project = Project::new("reads_file");
+    let gist = project.beside("gist.rs");
+    let ran = project.gistify(["the_answer_is_in_the_package", "-o", gist.as_str()]);
+    ran.assert_code(5).assert_says("holds a path into the project").assert_says("CARGO_MANIFEST_DIR");
+    assert!(!gist.exists() && !project.beside("gist.unverified.rs").exists());
+}
+
+#[test]
 fn a_project_that_does_not_build_is_answered_with_rustcs_error() {
     let project = Project::new("broken");
     let ran = project.gistify(["it_is_one"]);
