@@ -1,8 +1,9 @@
 //! What a run says: one stable object for machines, a short summary for people.
 
+use crate::error::Error;
 use crate::gist::Gist;
 use crate::verify::verdict::Verdict;
-use crate::workspace::capture::TargetKind;
+use crate::workspace::capture::{TargetKind, TestTarget};
 use camino::Utf8PathBuf;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,6 +22,19 @@ pub struct TestId {
     pub target: String,
     /// The test's path; for a parameterised group the function's.
     pub name: String,
+}
+
+impl TestId {
+    /// A test of a target.
+    #[must_use]
+    pub fn new(target: &TestTarget, name: &str) -> TestId {
+        TestId {
+            package: target.package.clone(),
+            target_kind: target.kind,
+            target: target.name.clone(),
+            name: name.to_owned(),
+        }
+    }
 }
 
 /// The figures of `docs/metrics.md`. Rates go from 0 to 1; `null` when there is nothing to measure.
@@ -80,6 +94,38 @@ pub struct Report {
     pub metrics: Metrics,
     /// What it cost.
     pub cost: Cost,
+}
+
+impl Report {
+    /// For a gist that was made; where it was written is not known here.
+    #[must_use]
+    pub fn made(test: TestId, made: &Made, mut cost: Cost) -> Report {
+        cost.rustc_calls += made.rustc_calls;
+        cost.stages.extend(&made.stages);
+        Report {
+            schema: SCHEMA,
+            test,
+            gist: None,
+            verdict: made.verdict.name().to_owned(),
+            error: (made.verdict != Verdict::Ok).then(|| made.reason.clone()),
+            metrics: made.metrics.clone(),
+            cost,
+        }
+    }
+
+    /// For a test of which no gist could be made.
+    #[must_use]
+    pub fn failed(test: TestId, error: &Error, cost: Cost) -> Report {
+        let verdict = match error {
+            Error::Unsupported { .. } => "unsupported",
+            Error::Nondeterministic { .. } => "nondeterministic",
+            Error::TimeOut { .. } => "time-out",
+            Error::Bundling { .. } => "bundling",
+            _ => Verdict::NoGist.name(),
+        };
+        let (verdict, error) = (verdict.to_owned(), Some(error.to_string()));
+        Report { schema: SCHEMA, test, gist: None, verdict, error, metrics: Metrics::default(), cost }
+    }
 }
 
 /// A gist that was made, whether it verified or not.

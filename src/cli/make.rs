@@ -2,17 +2,17 @@
 
 use super::args::{Cli, MessageFormat};
 use super::list::{print_json, select};
+use super::places::Places;
 use super::shell::Shell;
-use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::gist::shell_word;
 use cargo_gistify::reduce::Goal;
-use cargo_gistify::report::{Cost, Made, Metrics, Report, SCHEMA, TestId, peak_rss_bytes};
+use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session, Task, tasks};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::verify::verdict::Verdict;
-use cargo_gistify::workspace::capture::{TargetKind, TestTarget};
-use cargo_gistify::workspace::wrapper::{temp_file_in, write_atomically};
+use cargo_gistify::workspace::capture::TestTarget;
+use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -49,108 +49,81 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     }
     let places = Places::new(args.output_path.as_deref(), total, &selected.workspace.state_dir)?;
     shell.start_bar(TEST_STAGES * total as u64 + TARGET_STAGES * work.len() as u64);
-    let mut worst = ExitCode::Verified;
-    let mut carried = build_s;
+    let stage = |verb: &str, what: &str| shell.stage(verb, what);
+    let mut code = ExitCode::Verified;
+    let mut say = |report: &mut Report, own: ExitCode| {
+        report.cost.peak_rss_bytes = peak_rss_bytes();
+        if code == ExitCode::Verified {
+            code = own;
+        }
+        match cli.output.message_format {
+            MessageFormat::Human => Ok(()),
+            MessageFormat::Json => print_json(report, false),
+            MessageFormat::JsonPretty => print_json(report, true),
+        }
+    };
+    // What tests share is charged to the first of them.
+    let mut shared = Cost { wall_s: build_s, stages: BTreeMap::from([("build", build_s)]), ..Cost::default() };
     for (target, tasks) in &work {
-        let opened = Instant::now();
-        let stage = |verb: &str, what: &str| shell.stage(verb, what);
-        let session = Session::open(&selected.workspace, target, &stage);
-        for (i, task) in tasks.iter().enumerate() {
-            let begun = if i == 0 { opened } else { Instant::now() };
+        let begun = Instant::now();
+        let session = match Session::open(&selected.workspace, target, &stage) {
+            Ok(session) => session,
+            Err(e) if ends_the_run(&e) => return Err(e),
+            Err(e) => {
+                shell.error(&e.to_string());
+                for task in tasks {
+                    say(
+                        &mut Report::failed(TestId::new(target, &task.name), &e, std::mem::take(&mut shared)),
+                        e.exit_code(),
+                    )?;
+                }
+                continue;
+            }
+        };
+        shared.wall_s += begun.elapsed().as_secs_f64();
+        shared.rustc_calls += session.prepare_calls();
+        shared.stages.extend(&session.stages);
+        for task in tasks {
+            let begun = Instant::now();
             let options = MakeOptions {
                 goal: Goal { level: args.level.into(), stubs: args.allow_stubs },
                 ignored: args.selection.ignored,
                 timeout: args.timeout.map(Duration::from_secs),
                 file_name: places.file_name(target, task),
             };
-            let made = match &session {
-                Ok(session) => session.make(task, &options, &stage),
-                Err(e) => Err(repeated(e)),
-            };
-            let mut report = Report {
-                schema: SCHEMA,
-                test: TestId {
-                    package: target.package.clone(),
-                    target_kind: target.kind,
-                    target: target.name.clone(),
-                    name: task.name.clone(),
-                },
-                gist: None,
-                verdict: Verdict::NoGist.name().to_owned(),
-                error: None,
-                metrics: Metrics::default(),
-                cost: Cost { wall_s: 0.0, rustc_calls: 0, peak_rss_bytes: 0, stages: BTreeMap::new() },
-            };
-            if carried > 0.0 {
-                report.cost.stages.insert("build", carried);
-            }
-            if let (0, Ok(session)) = (i, &session) {
-                report.cost.stages.extend(session.stages.iter().map(|(k, v)| (*k, *v)));
-                report.cost.rustc_calls += session.prepare_calls();
-            }
-            let code = match made {
+            let test = TestId::new(target, &task.name);
+            let made = session.make(task, &options, &stage);
+            let mut cost = std::mem::take(&mut shared);
+            cost.wall_s += begun.elapsed().as_secs_f64();
+            match made {
                 Ok(made) => {
-                    written(made, &places, target, task, args.map.as_deref(), &mut report, shell, &mut |r, m, s| {
-                        r.cost.wall_s = begun.elapsed().as_secs_f64() + carried;
-                        if cli.output.message_format == MessageFormat::Human {
-                            summary(r, m, s);
-                        }
-                    })?
+                    let mut report = Report::made(test, &made, cost);
+                    report.gist = places.write(&made, target, task, shell)?;
+                    if let Some(file) = &args.map {
+                        write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;
+                    }
+                    if cli.output.message_format == MessageFormat::Human {
+                        summary(&report, &made, shell);
+                    }
+                    say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })?;
                 }
-                Err(e @ (Error::Interrupted | Error::Io { .. })) => {
-                    shell.end_bar();
-                    return Err(e);
-                }
+                Err(e) if ends_the_run(&e) => return Err(e),
                 Err(e) => {
-                    report.verdict = class(&e).to_owned();
-                    report.error = Some(e.to_string());
                     shell.error(&e.to_string());
-                    e.exit_code()
+                    say(&mut Report::failed(test, &e, cost), e.exit_code())?;
                 }
-            };
-            report.cost.wall_s = begun.elapsed().as_secs_f64() + carried;
-            report.cost.peak_rss_bytes = peak_rss_bytes();
-            carried = 0.0;
-            match cli.output.message_format {
-                MessageFormat::Human => {}
-                MessageFormat::Json => print_json(&report, false)?,
-                MessageFormat::JsonPretty => print_json(&report, true)?,
-            }
-            if worst == ExitCode::Verified {
-                worst = code;
             }
         }
     }
-    shell.end_bar();
-    Ok(worst as u8)
+    Ok(code as u8)
 }
 
-/// An error that holds for all tests of a target.
-fn repeated(e: &Error) -> Error {
-    match e {
-        Error::Unsupported { test, reason } => Error::Unsupported { test: test.clone(), reason: reason.clone() },
-        Error::Bundling { test, reason } => Error::Bundling { test: test.clone(), reason: reason.clone() },
-        Error::TimeOut { what, limit_s } => Error::TimeOut { what: what.clone(), limit_s: *limit_s },
-        Error::Interrupted => Error::Interrupted,
-        Error::Setup(s) => Error::Setup(s.clone()),
-        Error::Io { context, source } => {
-            Error::Io { context: context.clone(), source: std::io::Error::new(source.kind(), source.to_string()) }
-        }
-        other => Error::Internal(other.to_string()),
-    }
+/// Faults of the surroundings, which the next test would meet as well.
+fn ends_the_run(e: &Error) -> bool {
+    matches!(e, Error::Interrupted | Error::Io { .. })
 }
 
-/// The verdict when there is no gist because of an error.
-fn class(e: &Error) -> &'static str {
-    match e {
-        Error::Unsupported { .. } => "unsupported",
-        Error::Nondeterministic { .. } => "nondeterministic",
-        Error::TimeOut { .. } => "time-out",
-        Error::Bundling { .. } => "bundling",
-        _ => "no-gist",
-    }
-}
-
+/// The tasks that are run: ignored ones only when asked for.
 fn runnable(tests: &[cargo_gistify::tests::Test], ignored: bool, shell: &Shell) -> Vec<Task> {
     let (run, skipped): (Vec<Task>, Vec<Task>) =
         tasks(tests.to_vec()).into_iter().partition(|t| ignored || t.tests.iter().any(|x| !x.ignored));
@@ -158,118 +131,6 @@ fn runnable(tests: &[cargo_gistify::tests::Test], ignored: bool, shell: &Shell) 
         shell.warn(&format!("{} is ignored; pass --ignored to make a gist of it", t.name));
     }
     run
-}
-
-/// Where gists go.
-enum Places {
-    Stdout,
-    File(Utf8PathBuf),
-    Directory(Utf8PathBuf),
-}
-
-impl Places {
-    fn new(output: Option<&Utf8Path>, tests: usize, state_dir: &Utf8Path) -> Result<Places> {
-        let place = match output {
-            Some(p) if p == "-" && tests == 1 => return Ok(Places::Stdout),
-            Some(p) if p == "-" => {
-                return Err(Error::Usage(format!(
-                    "{tests} tests match, which is too many for `-o -`; name a directory, or one test with --exact"
-                )));
-            }
-            Some(p) if tests == 1 && !p.is_dir() && !p.as_str().ends_with('/') => Places::File(p.to_owned()),
-            Some(p) if p.is_file() || p.extension() == Some("rs") => {
-                return Err(Error::Usage(format!(
-                    "{tests} tests match, so `-o {p}` has to be a directory; or name one test with --exact"
-                )));
-            }
-            Some(p) => Places::Directory(p.to_owned()),
-            None => Places::Directory(state_dir.join("gists")),
-        };
-        let dir = match &place {
-            Places::File(f) => f.parent().filter(|p| !p.as_str().is_empty()),
-            Places::Directory(d) => Some(d.as_path()),
-            Places::Stdout => None,
-        };
-        if let Some(dir) = dir {
-            std::fs::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
-            // Better to hear it before the work than after it; a device is written to in place.
-            if !matches!(&place, Places::File(f) if f.exists()) {
-                temp_file_in(dir).map_err(Error::path("write in the directory", dir))?;
-            }
-        }
-        Ok(place)
-    }
-
-    fn file_name(&self, target: &TestTarget, task: &Task) -> String {
-        match self {
-            Places::File(f) => f.file_name().unwrap_or("gist.rs").to_owned(),
-            _ => default_name(target, task),
-        }
-    }
-
-    fn path(&self, target: &TestTarget, task: &Task) -> Option<Utf8PathBuf> {
-        match self {
-            Places::Stdout => None,
-            Places::File(f) => Some(f.clone()),
-            Places::Directory(d) => Some(d.join(default_name(target, task))),
-        }
-    }
-}
-
-/// A file name that shells, file systems and rustc (which makes a crate's name of it) don't mind:
-/// `package-module-test.rs`, with `--kind-target` behind the package for all but the library.
-fn default_name(target: &TestTarget, task: &Task) -> String {
-    let selector = match target.kind {
-        TargetKind::Lib => String::new(),
-        _ => target.selector().replace(' ', "-"),
-    };
-    format!("{}{selector}-{}.rs", target.package, task.name.replace("::", "-"))
-}
-
-/// Writes a gist; one that did not verify never stands under the name of the result.
-#[expect(clippy::too_many_arguments, reason = "one call, all of it named")]
-fn written(
-    made: Made,
-    places: &Places,
-    target: &TestTarget,
-    task: &Task,
-    map_file: Option<&Utf8Path>,
-    report: &mut Report,
-    shell: &Shell,
-    done: &mut dyn FnMut(&mut Report, &Made, &Shell),
-) -> Result<ExitCode> {
-    let verified = made.verdict == Verdict::Ok;
-    if let Some(path) = places.path(target, task) {
-        let unverified = path.with_extension("unverified.rs");
-        if verified {
-            // What an earlier run left beside it is out of date.
-            let _ = std::fs::remove_file(&unverified);
-        } else if path.is_file() {
-            shell.warn(&format!("{path} is from an earlier run"));
-        }
-        let path = if verified { path } else { unverified };
-        write_atomically(&path, made.gist.text.as_bytes())?;
-        report.gist = Some(path);
-    } else {
-        use std::io::Write;
-        match std::io::stdout().write_all(made.gist.text.as_bytes()) {
-            // `… | head` is no fault.
-            Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => {}
-            other => other.map_err(Error::io("failed to write to standard output"))?,
-        }
-    }
-    if let Some(file) = map_file {
-        write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;
-    }
-    report.verdict = made.verdict.name().to_owned();
-    report.metrics = made.metrics.clone();
-    report.cost.rustc_calls += made.rustc_calls;
-    report.cost.stages.extend(made.stages.iter().map(|(k, v)| (*k, *v)));
-    if !verified {
-        report.error = Some(made.reason.clone());
-    }
-    done(report, &made, shell);
-    Ok(if verified { ExitCode::Verified } else { ExitCode::Unverified })
 }
 
 /// The source map: files, and stretches `[start, length, file, offset]` of the gist in bytes; text that the tool
@@ -285,7 +146,7 @@ fn map_json(map: &SourceMap) -> Result<String> {
     serde_json::to_string(&value).map_err(|e| Error::Internal(e.to_string()))
 }
 
-fn summary(report: &mut Report, made: &Made, shell: &Shell) {
+fn summary(report: &Report, made: &Made, shell: &Shell) {
     let m = &report.metrics;
     let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
     let (code, whole) = (m.code_lines.unwrap_or(0), m.bundle_lines.unwrap_or(0).max(1));

@@ -3,6 +3,7 @@
 mod args;
 mod list;
 mod make;
+mod places;
 mod run;
 mod shell;
 mod trace;
@@ -37,6 +38,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
             Ok(ExitCode::Verified as u8)
         }
     });
+    shell.end_bar();
     result.unwrap_or_else(|e| fail(&shell, &e))
 }
 

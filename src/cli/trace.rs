@@ -54,12 +54,7 @@ pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Res
                 MessageFormat::Human if args.source => anstream::print!("{}\n\n{}", task.name, report.listing(root)?),
                 MessageFormat::Human => anstream::print!("{}\n\n{}", task.name, report.text()),
                 MessageFormat::Json | MessageFormat::JsonPretty => {
-                    let test = TestId {
-                        package: target.package.clone(),
-                        target_kind: target.kind,
-                        target: target.name.clone(),
-                        name: task.name.clone(),
-                    };
+                    let test = TestId::new(target, &task.name);
                     print_json(
                         &Traced { schema: SCHEMA, test, report: &report },
                         output.message_format == MessageFormat::JsonPretty,
