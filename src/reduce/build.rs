@@ -64,6 +64,7 @@ impl Builder<'_> {
             is_const: false,
             required: false,
             catch_all: false,
+            fixed: false,
             macro_name: String::new(),
             words: BTreeSet::new(),
             local: self.local,
@@ -191,7 +192,7 @@ impl Builder<'_> {
             syn::ReturnType::Default => true,
             syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
         };
-        self.nodes[id].catch_all = match block.stmts.last() {
+        self.nodes[id].fixed = match block.stmts.last() {
             Some(syn::Stmt::Macro(m)) => is_diverging_macro(&m.mac.path),
             Some(syn::Stmt::Expr(syn::Expr::Macro(m), _)) => is_diverging_macro(&m.mac.path),
             Some(syn::Stmt::Expr(syn::Expr::Loop(_), _)) => true,
@@ -327,7 +328,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let fixed = foreign
                     || e.attrs.iter().any(|a| a.path().is_ident("repr"))
                     || e.variants.iter().any(|v| v.discriminant.is_some());
-                self.nodes[id].catch_all = fixed;
+                self.nodes[id].fixed = fixed;
                 self.inside(id, |b| {
                     for v in &e.variants {
                         let vid = b.named(Kind::Variant, v, &v.ident, &v.attrs);
@@ -348,6 +349,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let kind = if i.trait_.is_some() { Kind::TraitImpl } else { Kind::Impl };
                 let id = self.push(kind, node_range(item));
                 self.nodes[id].type_name = type_head(&i.self_ty);
+                self.nodes[id].catch_all = i.generics.type_params().any(|p| plain(&p.ident) == self.nodes[id].type_name);
                 if let Some(path) = i.trait_.as_ref().map(|t| &t.0) {
                     self.nodes[id].trait_name = path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
                 }

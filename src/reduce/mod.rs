@@ -12,30 +12,20 @@ pub mod nodes;
 mod plan;
 pub mod ran;
 mod repair;
+mod search;
 mod syntax;
 mod transcriber;
 
 use crate::bundle::Bundle;
 use crate::compile::{Checked, Compiler};
 use crate::error::{Error, Result};
-use crate::source::edit::Piece;
 use crate::source::map::SourceMap;
-use graph::{Graph, back};
+use graph::Graph;
 use nodes::{Kind, NodeId, Tree};
 use plan::{Basis, Plan};
 use ran::Ran;
-use repair::Repairer;
+use search::Search;
 use serde::Serialize;
-
-/// Rounds of repairs before everything is given back.
-const MAX_ROUNDS: usize = 40;
-/// Rounds of lints.
-const MAX_POLISH: usize = 12;
-
-/// Checks that trying without single nodes may take.
-const MAX_TRIALS: usize = 40;
-/// How many doubtful nodes are first tried together.
-const TRIAL_CHUNK: usize = 4;
 
 /// How far a reduction goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -200,24 +190,24 @@ impl Prepared {
             goal,
         };
         let mut plan = if self.has_graph { closure(basis, test, ran) } else { Plan::full(basis) };
-        let mut work = Work { repairer: Repairer::new(&plan), compiler, rounds: 0 };
-        let gave_up = !work.repair(&mut plan, false)?;
+        let mut search = Search::new(&plan, compiler);
+        let gave_up = !search.repair(&mut plan, false)?;
         if gave_up {
             plan = Plan::full(basis);
         }
         let before = plan.clone();
-        if !work.polish(&mut plan)? {
+        if !search.polish(&mut plan)? {
             plan = before;
         }
-        if work.try_without(&mut plan)? {
+        if search.try_without(&mut plan)? {
             let before = plan.clone();
-            if !work.polish(&mut plan)? {
+            if !search.polish(&mut plan)? {
                 plan = before;
             }
         }
         let (text, pieces) = plan.render();
         let map = self.bundle.map.edited(&pieces);
-        Ok(Reduced { text, map, rounds: work.rounds, gave_up })
+        Ok(Reduced { text, map, rounds: search.rounds, gave_up })
     }
 
     /// Nodes inside the test and its helpers: taken as they are.
@@ -248,7 +238,7 @@ impl Prepared {
                             !ran.ran[f] && (node.unit || goal.stubs)
                         } else {
                             // In a function that never ran nothing did.
-                            let panics = |&b: &NodeId| tree.nodes[b].kind == Kind::Body && tree.nodes[b].catch_all;
+                            let panics = |&b: &NodeId| tree.nodes[b].kind == Kind::Body && tree.nodes[b].fixed;
                             if ran.ran[f] { ran.never[i] } else { !tree.children[f].iter().any(panics) }
                         }
                     })
@@ -271,191 +261,4 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
     }
     plan.keep_imports();
     plan
-}
-
-/// The compiler at work on one plan.
-struct Work<'c> {
-    repairer: Repairer,
-    compiler: &'c Compiler,
-    rounds: usize,
-}
-
-impl Work<'_> {
-    /// Adds what rustc's errors ask for until there are none. With `pin`, what comes back stays.
-    /// Gives whether the text compiles.
-    fn repair(&mut self, plan: &mut Plan<'_>, pin: bool) -> Result<bool> {
-        let (text, pieces) = plan.render();
-        let checked = self.compiler.check(&text, &[])?;
-        self.repair_from(plan, pin, checked, pieces)
-    }
-
-    fn repair_from(&mut self, plan: &mut Plan<'_>, pin: bool, mut checked: Checked, mut pieces: Vec<Piece>) -> Result<bool> {
-        let mut effort = 0;
-        for _ in 0..MAX_ROUNDS {
-            if checked.ok {
-                return Ok(true);
-            }
-            self.rounds += 1;
-            let remedy = self.repairer.remedy(plan, &checked, &pieces, effort);
-            if std::env::var_os("GISTIFY_DEBUG").is_some() {
-                debug_round(plan, &checked, &remedy, effort);
-            }
-            let mut changed = false;
-            for &leaf in &remedy.cut {
-                if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
-                    plan.drop_node(leaf);
-                    changed = true;
-                }
-            }
-            for &id in &remedy.restore {
-                changed |= plan.restore(id, pin);
-            }
-            plan.keep_imports();
-            if changed {
-                effort = effort.saturating_sub(1);
-            } else {
-                effort += 1;
-                if effort > 6 {
-                    return Ok(false);
-                }
-                continue;
-            }
-            let (text, p) = plan.render();
-            pieces = p;
-            checked = self.compiler.check(&text, &[])?;
-        }
-        Ok(checked.ok)
-    }
-
-    /// Tries the text without each doubtful node, several at a time. Gives whether anything went.
-    fn try_without(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
-        let mut budget = MAX_TRIALS;
-        let mut any = false;
-        let mut todo: Vec<Vec<NodeId>> = doubtful(plan).chunks(TRIAL_CHUNK).map(<[NodeId]>::to_vec).collect();
-        todo.reverse();
-        while let Some(chunk) = todo.pop() {
-            let chunk: Vec<NodeId> = chunk.into_iter().filter(|&i| plan.stands(i)).collect();
-            if chunk.is_empty() || budget == 0 {
-                continue;
-            }
-            budget -= 1;
-            let mut without = plan.clone();
-            for &i in &chunk {
-                without.drop_node(i);
-            }
-            if self.compiler.check(&without.render().0, &[])?.ok {
-                *plan = without;
-                any = true;
-            } else if let [one] = chunk.as_slice() {
-                plan.pinned[*one] = true;
-            } else {
-                let half = chunk.len() / 2;
-                todo.push(chunk[half..].to_vec());
-                todo.push(chunk[..half].to_vec());
-            }
-        }
-        Ok(any)
-    }
-
-    /// Cuts what rustc's lints call unused, until they are silent. Gives whether the result compiles.
-    fn polish(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
-        for _ in 0..MAX_POLISH {
-            let (text, pieces) = plan.render_private();
-            let checked = self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros"])?;
-            if !checked.ok {
-                if !self.repair(plan, true)? {
-                    return Ok(false);
-                }
-                continue;
-            }
-            let idle = idle(plan, &checked, &pieces);
-            if idle.is_empty() {
-                break;
-            }
-            for id in idle {
-                plan.drop_node(id);
-            }
-        }
-        self.repair(plan, true)
-    }
-}
-
-/// Nodes whose code did not run and that somebody asked for: each is worth a try without it.
-fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
-    let tree = plan.tree;
-    let kinds = |k: Kind| {
-        matches!(
-            k,
-            Kind::TraitImpl
-                | Kind::Derive
-                | Kind::ImplFn
-                | Kind::TraitFn
-                | Kind::Fn
-                | Kind::MacroCall
-                | Kind::Variant
-                | Kind::Trait
-        )
-    };
-    let fits = |&i: &NodeId| {
-        let n = &tree.nodes[i];
-        kinds(n.kind)
-            && !plan.ran[i]
-            && !plan.whole[i]
-            && !plan.pinned[i]
-            && !n.local
-            && (n.kind != Kind::Variant || plan.may_trim(i))
-            && plan.stands(i)
-            && (n.kind != Kind::MacroCall || plan.wanted[i])
-    };
-    let all: Vec<NodeId> = (1..tree.nodes.len()).filter(fits).collect();
-    let mut all = all;
-    // Parts of bodies that came back, the widest only: what is inside is tried when that has to stay.
-    let back = |&i: &NodeId| tree.nodes[i].kind.in_body() && plan.never[i] && !plan.pinned[i] && plan.stands(i);
-    all.extend((1..tree.nodes.len()).filter(back));
-    all
-}
-
-/// Nodes that lints call unused.
-fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
-    let tree = plan.tree;
-    let mut out = Vec::new();
-    for d in &checked.diagnostics {
-        let Some(code) = &d.code else { continue };
-        for span in d.spans.iter().filter(|s| s.is_primary && s.expansion.is_none()) {
-            let (Some(from), Some(to)) = (back(pieces, span.byte_start as usize), back(pieces, span.byte_end as usize))
-            else {
-                continue;
-            };
-            let at = tree.at(from);
-            if code.code == "unused_imports" {
-                let top = tree.ancestors(at).find(|&a| tree.nodes[a].kind == Kind::Use);
-                let leaves = top.into_iter().flat_map(|t| tree.subtree(t)).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf);
-                out.extend(leaves.filter(|&i| {
-                    let r = &tree.nodes[i].range;
-                    r.start < to && from < r.end
-                }));
-            } else if tree.nodes[at].name_range.contains(&from)
-                && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at))
-            {
-                out.push(at);
-            }
-        }
-    }
-    out.retain(|&i| !plan.pinned[i] && !plan.whole[i] && plan.stands(i));
-    out
-}
-
-/// Shows a round of repairs to a developer (`GISTIFY_DEBUG=1`).
-fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &repair::Remedy, effort: usize) {
-    let name = |i: NodeId| {
-        let n = &plan.tree.nodes[i];
-        format!("{:?} {}{}{}", n.kind, n.name, n.type_name, n.trait_name)
-    };
-    eprintln!("--- effort {effort}: {} errors", checked.errors().count());
-    for e in checked.errors().take(12) {
-        let code = e.code.as_ref().map_or("", |c| c.code.as_str());
-        eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
-    }
-    eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
-    eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
 }

@@ -114,9 +114,11 @@ pub struct Node {
     pub is_const: bool,
     /// A trait's function without a body.
     pub required: bool,
-    /// An arm that matches anything; a `use` of everything; an enum whose variants all stay; a body that ends in a
-    /// panic or a loop, and would be a stub without the rest.
+    /// It covers what is not named: an arm that matches anything, a `use` of everything, an impl for a type parameter.
     pub catch_all: bool,
+    /// Its parts stay: an enum whose numbers may be seen, a body that ends in a panic or a loop and would be a stub
+    /// without the rest.
+    pub fixed: bool,
     /// For macro calls: the macro's name.
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.

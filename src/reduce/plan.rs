@@ -201,7 +201,7 @@ impl<'a> Plan<'a> {
 
     /// Whether a variant may go when nobody makes it.
     pub(super) fn may_trim(&self, variant: NodeId) -> bool {
-        self.goal.level == Level::Full && !self.tree.nodes[self.tree.nodes[variant].parent].catch_all
+        self.goal.level == Level::Full && !self.tree.nodes[self.tree.nodes[variant].parent].fixed
     }
 
     /// Brings a node back, and all that it needs. With `pin`, it stays.

@@ -318,22 +318,10 @@ impl Repairer {
         let Some(name) = fault.words.first() else { return };
         let words: BTreeSet<&String> = fault.words.iter().collect();
         if let Some((_, traits)) = STD_METHODS.iter().find(|(m, _)| m == name) {
-            let derived: Vec<NodeId> = (0..tree.nodes.len())
-                .filter(|&i| {
-                    let n = &tree.nodes[i];
-                    plan.cut[i]
-                        && match n.kind {
-                            Kind::Derive => {
-                                let owner = &tree.nodes[tree.nodes[n.parent].parent].name;
-                                traits.contains(&n.name.as_str()) && words.contains(owner)
-                            }
-                            Kind::TraitImpl => traits.contains(&n.trait_name.as_str()) && words.contains(&n.type_name),
-                            _ => false,
-                        }
-                })
-                .collect();
-            if !derived.is_empty() {
-                remedy.restore.extend(derived);
+            let given = cut_impls(plan).filter(|i| traits.contains(&i.of) && words.contains(&i.by.to_owned()));
+            let given: Vec<NodeId> = given.map(|i| i.node).collect();
+            if !given.is_empty() {
+                remedy.restore.extend(given);
                 return;
             }
         }
@@ -390,58 +378,24 @@ impl Repairer {
     /// Trait impls and derives for the traits and types that an error names.
     fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let exact: Vec<NodeId> = (0..tree.nodes.len())
-            .filter(|&i| {
-                let n = &tree.nodes[i];
-                plan.cut[i]
-                    && match n.kind {
-                        Kind::TraitImpl => fault.bounds.contains(&(n.type_name.clone(), n.trait_name.clone())),
-                        Kind::Derive => {
-                            let owner = tree.nodes[n.parent].parent;
-                            fault.bounds.contains(&(tree.nodes[owner].name.clone(), n.name.clone()))
-                        }
-                        _ => false,
-                    }
-            })
-            .collect();
-        if !exact.is_empty() {
-            remedy.restore.extend(exact);
+        let demanded = cut_impls(plan).filter(|i| fault.bounds.contains(&(i.by.to_owned(), i.of.to_owned())));
+        let demanded: Vec<NodeId> = demanded.map(|i| i.node).collect();
+        if !demanded.is_empty() {
+            remedy.restore.extend(demanded);
             return;
         }
         let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
-        for w in implied_traits(fault.code, &fault.full) {
-            words.insert(w);
-        }
-        let mut found = BTreeSet::new();
-        let mut blanket = BTreeSet::new();
-        for (i, n) in tree.nodes.iter().enumerate() {
-            if !plan.cut[i] {
-                continue;
-            }
-            match n.kind {
-                Kind::TraitImpl if words.contains(n.trait_name.as_str()) => {
-                    if words.contains(n.type_name.as_str()) || n.type_name.is_empty() {
-                        found.insert(i);
-                    } else {
-                        blanket.insert(i);
-                    }
-                }
-                Kind::Derive if words.contains(n.name.as_str()) => {
-                    let owner = tree.nodes[n.parent].parent;
-                    if words.contains(tree.nodes[owner].name.as_str()) {
-                        found.insert(i);
-                    }
-                }
-                _ => {}
-            }
-        }
+        words.extend(implied_traits(fault.code, &fault.full));
+        let (found, others): (Vec<Impl<'_>>, Vec<Impl<'_>>) =
+            cut_impls(plan).filter(|i| words.contains(i.of)).partition(|i| words.contains(i.by));
+        let mut found: BTreeSet<NodeId> = found.iter().map(|i| i.node).collect();
         if found.is_empty() {
-            // A generic impl covers the type under another name.
-            let generic = |&i: &NodeId| tree.nodes[i].type_name.len() <= 2 || is_parameter(plan, i);
-            found.extend(blanket.iter().copied().filter(generic));
-        }
-        if found.is_empty() {
-            found.extend(blanket);
+            // A generic impl covers the type under another name; else any impl of the trait may.
+            let written = others.iter().map(|i| i.node).filter(|&n| tree.nodes[n].kind == Kind::TraitImpl);
+            found.extend(written.clone().filter(|&n| tree.nodes[n].catch_all));
+            if found.is_empty() {
+                found.extend(written);
+            }
         }
         if found.is_empty() {
             self.implementing_macros(plan, &words, &mut found);
@@ -474,11 +428,22 @@ impl Repairer {
     }
 }
 
-/// Whether an impl is for one of its own type parameters.
-fn is_parameter(plan: &Plan<'_>, id: NodeId) -> bool {
-    let node = &plan.tree.nodes[id];
-    let text = &plan.text[node.range.clone()];
-    text.find(" for ").is_some_and(|at| text[..at].contains(&format!("<{}", node.type_name)))
+/// An impl or a derive: `by` a type, `of` a trait, both by the heads of their names.
+#[derive(Clone, Copy, Debug)]
+struct Impl<'p> {
+    node: NodeId,
+    by: &'p str,
+    of: &'p str,
+}
+
+/// The trait impls and derives that are cut.
+fn cut_impls<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = Impl<'p>> {
+    let tree = plan.tree;
+    tree.nodes.iter().enumerate().filter(|(i, _)| plan.cut[*i]).filter_map(|(node, n)| match n.kind {
+        Kind::TraitImpl => Some(Impl { node, by: &n.type_name, of: &n.trait_name }),
+        Kind::Derive => Some(Impl { node, by: &tree.nodes[tree.nodes[n.parent].parent].name, of: &n.name }),
+        _ => None,
+    })
 }
 
 /// Traits that an error code stands for without naming them.
@@ -691,16 +656,7 @@ fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>, effort: us
         }
     }
     // Whatever has to do with a name that is quoted: its derives, its impls, the name itself.
-    let about: Vec<NodeId> = (0..tree.nodes.len())
-        .filter(|&i| {
-            let n = &tree.nodes[i];
-            match n.kind {
-                Kind::Derive => fault.words.contains(&tree.nodes[tree.nodes[n.parent].parent].name),
-                Kind::TraitImpl => fault.words.contains(&n.type_name),
-                _ => false,
-            }
-        })
-        .collect();
+    let about: Vec<NodeId> = cut_impls(plan).filter(|i| fault.words.contains(&i.by.to_owned())).map(|i| i.node).collect();
     let named = fault
         .words
         .iter()

@@ -1,0 +1,197 @@
+//! The compiler at work on one plan: repairs until it compiles, lints and trials until nothing more can go.
+
+use super::graph::back;
+use super::nodes::{Kind, NodeId};
+use super::plan::Plan;
+use super::repair::{Remedy, Repairer};
+use crate::compile::{Checked, Compiler};
+use crate::error::Result;
+use crate::source::edit::Piece;
+
+/// Rounds of repairs before everything is given back.
+const MAX_ROUNDS: usize = 40;
+/// Rounds of lints.
+const MAX_POLISH: usize = 12;
+
+/// Checks that trying without single nodes may take.
+const MAX_TRIALS: usize = 40;
+/// How many doubtful nodes are first tried together.
+const TRIAL_CHUNK: usize = 4;
+
+/// The compiler at work on one plan.
+pub(super) struct Search<'c> {
+    repairer: Repairer,
+    compiler: &'c Compiler,
+    /// Rounds of repairs so far.
+    pub(super) rounds: usize,
+}
+
+impl<'c> Search<'c> {
+    pub(super) fn new(plan: &Plan<'_>, compiler: &'c Compiler) -> Search<'c> {
+        Search { repairer: Repairer::new(plan), compiler, rounds: 0 }
+    }
+
+    /// Adds what rustc's errors ask for until there are none. With `pin`, what comes back stays.
+    /// Gives whether the text compiles.
+    pub(super) fn repair(&mut self, plan: &mut Plan<'_>, pin: bool) -> Result<bool> {
+        let (text, mut pieces) = plan.render();
+        let mut checked = self.compiler.check(&text, &[])?;
+        let mut effort = 0;
+        for _ in 0..MAX_ROUNDS {
+            if checked.ok {
+                return Ok(true);
+            }
+            self.rounds += 1;
+            let remedy = self.repairer.remedy(plan, &checked, &pieces, effort);
+            if std::env::var_os("GISTIFY_DEBUG").is_some() {
+                debug_round(plan, &checked, &remedy, effort);
+            }
+            let mut changed = false;
+            for &leaf in &remedy.cut {
+                if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
+                    plan.drop_node(leaf);
+                    changed = true;
+                }
+            }
+            for &id in &remedy.restore {
+                changed |= plan.restore(id, pin);
+            }
+            plan.keep_imports();
+            if changed {
+                effort = effort.saturating_sub(1);
+            } else {
+                effort += 1;
+                if effort > 6 {
+                    return Ok(false);
+                }
+                continue;
+            }
+            let (text, p) = plan.render();
+            pieces = p;
+            checked = self.compiler.check(&text, &[])?;
+        }
+        Ok(checked.ok)
+    }
+
+    /// Tries the text without each doubtful node, several at a time. Gives whether anything went.
+    pub(super) fn try_without(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
+        let mut budget = MAX_TRIALS;
+        let mut any = false;
+        let mut todo: Vec<Vec<NodeId>> = doubtful(plan).chunks(TRIAL_CHUNK).map(<[NodeId]>::to_vec).collect();
+        todo.reverse();
+        while let Some(chunk) = todo.pop() {
+            let chunk: Vec<NodeId> = chunk.into_iter().filter(|&i| plan.stands(i)).collect();
+            if chunk.is_empty() || budget == 0 {
+                continue;
+            }
+            budget -= 1;
+            let mut without = plan.clone();
+            for &i in &chunk {
+                without.drop_node(i);
+            }
+            if self.compiler.check(&without.render().0, &[])?.ok {
+                *plan = without;
+                any = true;
+            } else if let [one] = chunk.as_slice() {
+                plan.pinned[*one] = true;
+            } else {
+                let half = chunk.len() / 2;
+                todo.push(chunk[half..].to_vec());
+                todo.push(chunk[..half].to_vec());
+            }
+        }
+        Ok(any)
+    }
+
+    /// Cuts what rustc's lints call unused, until they are silent. Gives whether the result compiles.
+    pub(super) fn polish(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
+        let mut lowered = true;
+        for _ in 0..MAX_POLISH {
+            let (text, pieces) = if lowered { plan.render_private() } else { plan.render() };
+            let checked = self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros"])?;
+            if !checked.ok {
+                let before = self.rounds;
+                if !self.repair(plan, true)? {
+                    return Ok(false);
+                }
+                // Nothing was wrong with the text itself: this crate does not bear having its `pub`s lowered.
+                lowered &= self.rounds > before;
+                continue;
+            }
+            let idle = idle(plan, &checked, &pieces);
+            if idle.is_empty() {
+                break;
+            }
+            for id in idle {
+                plan.drop_node(id);
+            }
+        }
+        self.repair(plan, true)
+    }
+}
+
+/// What did not run and stands, and is worth a try without it: first items, then parts of bodies; in the order of
+/// the text, so that what is around comes before what is inside and takes it along.
+fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
+    use Kind::{Derive, Fn, ImplFn, MacroCall, Trait, TraitFn, TraitImpl, Variant};
+    let tree = plan.tree;
+    let standing = || (1..tree.nodes.len()).filter(|&i| !plan.pinned[i] && plan.stands(i));
+    let item = |&i: &NodeId| {
+        let n = &tree.nodes[i];
+        let kind = match n.kind {
+            TraitImpl | Derive | ImplFn | TraitFn | Fn | Trait => true,
+            Variant => plan.may_trim(i),
+            // Calls that seem to have made what ran are not doubted.
+            MacroCall => plan.wanted[i],
+            _ => false,
+        };
+        kind && !plan.ran[i] && !plan.whole[i] && !n.local
+    };
+    let part = |&i: &NodeId| tree.nodes[i].kind.in_body() && plan.never[i];
+    standing().filter(item).chain(standing().filter(part)).collect()
+}
+
+/// Nodes that lints call unused.
+fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
+    let tree = plan.tree;
+    let mut out = Vec::new();
+    for d in &checked.diagnostics {
+        let Some(code) = &d.code else { continue };
+        for span in d.spans.iter().filter(|s| s.is_primary && s.expansion.is_none()) {
+            let (Some(from), Some(to)) = (back(pieces, span.byte_start as usize), back(pieces, span.byte_end as usize))
+            else {
+                continue;
+            };
+            let at = tree.at(from);
+            if code.code == "unused_imports" {
+                let top = tree.ancestors(at).find(|&a| tree.nodes[a].kind == Kind::Use);
+                let leaves = top.into_iter().flat_map(|t| tree.subtree(t)).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf);
+                out.extend(leaves.filter(|&i| {
+                    let r = &tree.nodes[i].range;
+                    r.start < to && from < r.end
+                }));
+            } else if tree.nodes[at].name_range.contains(&from)
+                && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at))
+            {
+                out.push(at);
+            }
+        }
+    }
+    out.retain(|&i| !plan.pinned[i] && !plan.whole[i] && plan.stands(i));
+    out
+}
+
+/// Shows a round of repairs to a developer (`GISTIFY_DEBUG=1`).
+fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usize) {
+    let name = |i: NodeId| {
+        let n = &plan.tree.nodes[i];
+        format!("{:?} {}{}{}", n.kind, n.name, n.type_name, n.trait_name)
+    };
+    eprintln!("--- effort {effort}: {} errors", checked.errors().count());
+    for e in checked.errors().take(12) {
+        let code = e.code.as_ref().map_or("", |c| c.code.as_str());
+        eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
+    }
+    eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
+    eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
+}
