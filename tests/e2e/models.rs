@@ -235,6 +235,7 @@ const MODELS: &[Model] = &[
         code: 0,
         tests: &[
             passes("tests::a_made_module_works", "module!(made, \"made\");"),
+            passes("tests::a_name_that_a_macro_hands_on_works", "public!(shapes::Square);"),
             passes("tests::an_exported_macro_works", "macro_rules! strings"),
             passes("tests::bytes_are_added", "macro_rules! cases"),
             passes("tests::grouped::one::is_right", "case!(one, 1);"),
