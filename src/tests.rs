@@ -118,7 +118,7 @@ fn terse_listing(target: &TestTarget) -> Result<Vec<Listed>> {
 struct Sources(BTreeMap<Utf8PathBuf, Option<ParsedFile>>);
 
 struct ParsedFile {
-    /// Every function: the line range of the item with its attributes, its name, its attributes' paths.
+    /// Every function: the line range of the item with its attributes, its name, whether it should panic.
     functions: Vec<FunctionFacts>,
 }
 
@@ -127,7 +127,6 @@ struct FunctionFacts {
     last_line: usize,
     name: String,
     should_panic: bool,
-    makes_cases: bool,
 }
 
 impl Sources {
@@ -137,7 +136,10 @@ impl Sources {
             let parsed = self.0.entry(path.clone()).or_insert_with(|| ParsedFile::read(path));
             parsed.as_ref()?.function_at(listed.start_line)
         });
-        let group = facts.filter(|f| f.makes_cases).map(|f| group_path(&listed.name, &f.name));
+        // A test that is called otherwise than the function it stands on was made of it by an attribute macro.
+        let plain = |name: &str| name.trim_start_matches("r#").to_owned();
+        let own = |f: &&FunctionFacts| listed.name.rsplit("::").next().map(plain) == Some(plain(&f.name));
+        let group = facts.filter(|f| !own(f)).map(|f| group_path(&listed.name, &f.name));
         Test {
             package: target.package.clone(),
             target_kind: target.kind,
@@ -196,30 +198,9 @@ impl<'ast> syn::visit::Visit<'ast> for Functions {
             last_line: span.end().line,
             name: f.sig.ident.to_string(),
             should_panic: f.attrs.iter().any(|a| a.path().is_ident("should_panic")),
-            makes_cases: f.attrs.iter().any(|a| makes_cases(a.path())),
         });
         syn::visit::visit_item_fn(self, f);
     }
-}
-
-/// Attribute macros that make several tests of one function.
-///
-/// The names of the widely used crates; an attribute macro whose cases stand on the function's own line is
-/// recognised by its name, since a listing alone does not tell a case from a plain test.
-fn makes_cases(path: &syn::Path) -> bool {
-    const NAMES: &[&str] = &[
-        "rstest",
-        "case",
-        "test_case",
-        "parameterized",
-        "test_matrix",
-        "dir_test",
-        "apply",
-        "values",
-        "parametrize",
-        "rstest_reuse",
-    ];
-    path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
 }
 
 /// How tests are selected.
