@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::gist::{Facts, Gist, finish};
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::ran::Ran;
+use crate::reduce::site::Site;
 use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::{Made, Metrics};
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
@@ -13,7 +14,7 @@ use crate::score::size::{Size, stubs};
 use crate::source::map::SourceMap;
 use crate::tests::Test;
 use crate::trace::{Coverage, CoverageMap};
-use crate::verify::inject::{Helper, Identity, OriginalTest, TestKind};
+use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
 use crate::verify::run::{Cases, REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
@@ -155,21 +156,21 @@ impl<'w> Session<'w> {
         let first = timed(&mut stages, "trace", || project_run(self.target, &cases, Some(&self.coverage_map), timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
         self.check_trace(task, &coverage, &first, timeout)?;
-        let test = self.locate(task)?;
         let limit = options.timeout.unwrap_or_else(|| (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT));
 
         stage("Reducing", &task.name);
+        let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
+        let test = self.locate(task, &ran)?;
         let (reduced, rest) = std::thread::scope(|scope| {
             // The other reference runs wait for nothing.
             let runs = scope.spawn(|| {
                 (1..REFERENCE_RUNS).map(|_| project_run(self.target, &cases, None, limit)).collect::<Result<Vec<_>>>()
             });
-            let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
-            let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, options.goal, &self.compiler));
-            (reduced.map(|r| (r, ran)), runs.join())
+            let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &self.compiler));
+            (reduced, runs.join())
         });
         let rest = rest.map_err(|_| Error::Internal("a reference run panicked".into()))?;
-        let (reduced, ran) = reduced?;
+        let reduced = reduced?;
         let mut runs = vec![first];
         runs.extend(rest?);
         let reference = reference(self.target, &cases, runs, limit)?;
@@ -185,7 +186,7 @@ impl<'w> Session<'w> {
             ignored: task.tests.iter().any(|t| t.ignored),
             file_name: &options.file_name,
         };
-        let original = self.original(test, &gist_names[0]);
+        let original = self.original(&test, &gist_names[0]);
         let crates: Vec<String> = self.prepared.bundle.crates.iter().take(1).map(|(name, _)| name.clone()).collect();
         let types = self.types();
         let claim = Claim {
@@ -221,7 +222,7 @@ impl<'w> Session<'w> {
                 break;
             }
             let goal = Goal { level, stubs: false };
-            let wider = timed(&mut stages, "reduce", || self.prepared.reduce(test, &ran, goal, &self.compiler))?;
+            let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &self.compiler))?;
             // A wider text that leads back into the project proves nothing.
             if self.self_contained(task, &wider.text).is_ok() {
                 (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map))?;
@@ -288,7 +289,7 @@ impl<'w> Session<'w> {
         }
     }
 
-    fn locate(&self, task: &Task) -> Result<NodeId> {
+    fn locate(&self, task: &Task, ran: &Ran) -> Result<Site> {
         let test = &task.tests[0];
         let bundle = &self.prepared.bundle;
         let place = test.file.as_ref().and_then(|f| {
@@ -296,7 +297,7 @@ impl<'w> Session<'w> {
             let at = bundle.map.files[file].offset(crate::tests::byte_position(test, &bundle.map.files[file]));
             bundle.map.images(file, at).last()
         });
-        self.prepared.locate(&test.name, place).ok_or_else(|| Error::Unsupported {
+        self.prepared.site(&test.name, place, ran).ok_or_else(|| Error::Unsupported {
             test: task.name.clone(),
             reason: "the code that makes this test was not found in the crate's sources; is it made by a procedural macro?"
                 .into(),
@@ -304,32 +305,42 @@ impl<'w> Session<'w> {
     }
 
     /// The original test as the bundle has it: `cfg`s resolved, the rest unchanged.
-    fn original(&self, test: NodeId, gist_name: &str) -> OriginalTest {
+    fn original(&self, site: &Site, gist_name: &str) -> OriginalTest {
         let tree = &self.prepared.tree;
-        let text = |id: NodeId| self.prepared.bundle.text[tree.nodes[id].range.clone()].to_owned();
-        let mut path: Vec<String> = tree
-            .ancestors(test)
-            .skip(1)
-            .filter(|&a| tree.nodes[a].kind == Kind::Module)
-            .map(|a| tree.nodes[a].name.clone())
-            .collect();
-        path.reverse();
-        let helpers = self
-            .prepared
-            .helpers(test)
-            .into_iter()
-            .filter(|&h| h != test)
-            .filter_map(|h| {
-                let at = Some(tree.nodes[h].range.start);
-                Some(Helper { path: path.clone(), identity: Identity::of_text(&text(h))?, text: text(h), at })
-            })
-            .collect();
+        let test = site.node;
+        let helpers = site.helpers.iter().filter(|&&h| h != test).filter_map(|&h| self.helper(h)).collect();
         let kind = if tree.nodes[test].kind == Kind::MacroCall { TestKind::MacroCall } else { TestKind::Function };
         let name = match kind {
             TestKind::Function => tree.nodes[test].name.clone(),
             TestKind::MacroCall => gist_name.to_owned(),
         };
-        OriginalTest { path, name, tokens: text(test), kind, at: Some(tree.nodes[test].range.start), helpers }
+        let made_by = site.function.and_then(|f| {
+            let definition = tree.made_by(f)?;
+            let test_at = tree.nodes[f].range.start - tree.nodes[definition].range.start;
+            Some(MadeBy { definition: self.helper(definition)?, test_at })
+        });
+        let at = tree.nodes[test].range.start;
+        OriginalTest { path: self.modules(test), name, tokens: self.text_of(test), kind, at: Some(at), helpers, made_by }
+    }
+
+    fn text_of(&self, id: NodeId) -> String {
+        self.prepared.bundle.text[self.prepared.tree.nodes[id].range.clone()].to_owned()
+    }
+
+    /// The names of the modules around a node, outermost first.
+    fn modules(&self, id: NodeId) -> Vec<String> {
+        let tree = &self.prepared.tree;
+        let modules = tree.ancestors(id).skip(1).filter(|&a| tree.nodes[a].kind == Kind::Module);
+        let mut path: Vec<String> = modules.map(|a| tree.nodes[a].name.clone()).collect();
+        path.reverse();
+        path
+    }
+
+    /// An item as one that is put back; `None` for what has no identity.
+    fn helper(&self, id: NodeId) -> Option<Helper> {
+        let text = self.text_of(id);
+        let at = Some(self.prepared.tree.nodes[id].range.start);
+        Some(Helper { path: self.modules(id), identity: Identity::of_text(&text)?, text, at })
     }
 
     /// Type names carry the crate's name: `gist::` stands for the library's, `gist::wrapper::` for the test's.

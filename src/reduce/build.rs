@@ -2,10 +2,11 @@
 
 use super::nodes::{Kind, Node, NodeId};
 use super::syntax::{
-    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, plain, type_head, without_value,
+    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain, type_head,
+    without_value,
 };
-use super::transcriber::transcribed;
 use crate::source::tokens::{idents, node_range, range};
+use crate::source::transcriber::{Rule, is_blanked, rules};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,18 +14,37 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, TraitItem, UseTree};
 
 /// Every `pub` without a restriction in a file.
-pub(super) fn publics(file: &syn::File) -> Vec<Range<usize>> {
-    let mut found = Publics(Vec::new());
-    found.visit_file(file);
-    found.0
+pub(super) fn publics(text: &str, file: &syn::File) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    Publics { text, found: Vec::new() }.of(file, &mut found);
+    found
 }
 
-struct Publics(Vec<Range<usize>>);
+struct Publics<'a> {
+    text: &'a str,
+    found: Vec<Range<usize>>,
+}
 
-impl<'ast> Visit<'ast> for Publics {
+impl Publics<'_> {
+    fn of(mut self, file: &syn::File, into: &mut Vec<Range<usize>>) {
+        self.visit_file(file);
+        into.append(&mut self.found);
+    }
+}
+
+impl<'ast> Visit<'ast> for Publics<'_> {
+    fn visit_item_macro(&mut self, m: &'ast syn::ItemMacro) {
+        if m.ident.is_some() {
+            for file in rules(m.mac.tokens.clone(), self.text).iter().filter_map(|r| r.items.as_ref()) {
+                // The tree of a macro's rule lives only here.
+                Publics { text: self.text, found: Vec::new() }.of(file, &mut self.found);
+            }
+        }
+    }
+
     fn visit_visibility(&mut self, v: &'ast syn::Visibility) {
         if let syn::Visibility::Public(token) = v {
-            self.0.push(range(token.span));
+            self.found.push(range(token.span));
         }
     }
 }
@@ -61,6 +81,7 @@ impl Builder<'_> {
             type_name: String::new(),
             trait_name: String::new(),
             group: 0..0,
+            is_test: false,
             is_const: false,
             required: false,
             catch_all: false,
@@ -68,6 +89,7 @@ impl Builder<'_> {
             macro_name: String::new(),
             words: BTreeSet::new(),
             local: self.local,
+            in_macro: self.in_macro,
             unit: false,
         });
         self.nodes.len() - 1
@@ -272,15 +294,70 @@ impl Builder<'_> {
         }
     }
 
-    /// The bodies in what a macro makes. Nothing there is marked: a mark would stand in every expansion.
-    fn transcriber(&mut self, id: NodeId, file: &syn::File) {
-        let before = self.nodes.len();
+    /// A rule of a macro, and the items that it makes.
+    fn rule(&mut self, id: NodeId, rule: &Rule) {
+        let outer = std::mem::replace(&mut self.parent, id);
+        let id = self.push(Kind::MacroRule, rule.range.clone());
+        self.nodes[id].name_range = range(rule.matcher.span());
+        self.nodes[id].words = idents(rule.matcher.stream()).into_iter().collect();
+        self.parent = outer;
+        let Some(file) = &rule.items else { return };
+        let first = self.nodes.len();
         self.in_macro = true;
-        self.body(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
+        self.inside(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
         self.in_macro = false;
-        for node in &mut self.nodes[before..] {
-            node.mark = None;
-            node.local = true;
+        self.transcribed(first, rule);
+    }
+
+    /// Makes the nodes of a macro's items those of its text, in which they have metavariables and repetitions.
+    fn transcribed(&mut self, first: NodeId, rule: &Rule) {
+        let text = self.text;
+        for node in &mut self.nodes[first..] {
+            let whole = rule.whole(text, node.range.clone());
+            if let Some(mark) = node.mark {
+                // Behind the attributes, which may be repetitions.
+                let over = rule.repetitions.iter().filter(|r| r.start < mark && mark < r.end && r.end <= whole.end);
+                let behind = over.map(|r| r.end).max().unwrap_or(mark);
+                let blank = text[behind..].len() - text[behind..].trim_start().len();
+                let at_start = mark == node.range.start && behind == mark;
+                node.mark = Some(if at_start { whole.start } else { behind + blank });
+            }
+            node.range = whole;
+            if is_blanked(&node.name) {
+                node.name = text[node.name_range.clone()].to_owned();
+            }
+            if is_blanked(&node.type_name) {
+                node.type_name.clear();
+                node.catch_all = true;
+            }
+            if is_blanked(&node.trait_name) {
+                node.trait_name.clear();
+            }
+        }
+        // A repetition goes with the last item in it.
+        for repetition in &rule.repetitions {
+            let holds = |n: &Node| repetition.start < n.range.start && n.range.end < repetition.end;
+            let inside: Vec<NodeId> = (first..self.nodes.len()).filter(|&i| holds(&self.nodes[i])).collect();
+            let outermost: Vec<NodeId> =
+                inside.iter().copied().filter(|&i| !inside.contains(&self.nodes[i].parent)).collect();
+            let Some(&one) = outermost.first() else { continue };
+            let parent = self.nodes[one].parent;
+            let around = self.nodes[parent].kind;
+            let of_items = !around.in_body() && outermost.iter().all(|&i| self.nodes[i].kind.is_member());
+            if of_items && outermost.iter().all(|&i| self.nodes[i].parent == parent) {
+                let outer = std::mem::replace(&mut self.parent, parent);
+                let new = self.push(Kind::Repetition, repetition.clone());
+                self.nodes[new].in_macro = true;
+                self.parent = outer;
+                outermost.iter().for_each(|&i| self.nodes[i].parent = new);
+            } else if let [only] = outermost.as_slice() {
+                let r = self.nodes[*only].range.clone();
+                let before = text[repetition.start..r.start].trim_matches(|c: char| c.is_whitespace() || "$(".contains(c));
+                let after = text[r.end..repetition.end].trim_start();
+                if before.is_empty() && after.starts_with(')') {
+                    self.nodes[*only].range = repetition.clone();
+                }
+            }
         }
     }
 
@@ -307,6 +384,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             }
             Item::Fn(f) => {
                 let id = self.named(Kind::Fn, item, &f.sig.ident, &f.attrs);
+                self.nodes[id].is_test = f.attrs.iter().any(makes_a_test);
                 self.nodes[id].is_const = f.sig.constness.is_some();
                 self.attributes(id, &f.attrs);
                 self.body(id, |b| b.function_body(&f.sig, &f.block));
@@ -385,8 +463,8 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     let id = self.named(Kind::MacroRules, item, name, &m.attrs);
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
-                    for file in transcribed(m.mac.tokens.clone(), self.text) {
-                        self.transcriber(id, &file);
+                    for rule in rules(m.mac.tokens.clone(), self.text) {
+                        self.rule(id, &rule);
                     }
                 }
                 None => {

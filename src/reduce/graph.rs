@@ -20,6 +20,8 @@ const NOTE: &str = "gistify:";
 pub struct Graph {
     /// Targets by user.
     pub uses: Vec<Vec<NodeId>>,
+    /// Nodes that bore a mark: all uses of them that rustc resolves are known.
+    pub marked: Vec<bool>,
 }
 
 impl Graph {
@@ -38,16 +40,20 @@ impl Graph {
             let (with_marks, pieces) = apply(text, edits);
             let checked = compiler.check(&with_marks, &["deprecated"])?;
             if checked.ok {
-                return Ok(Some(Graph { uses: uses(&checked, &pieces, tree) }));
+                let mut all = vec![false; tree.nodes.len()];
+                marked.iter().for_each(|&m| all[m] = true);
+                return Ok(Some(Graph { uses: uses(text, &checked, &pieces, tree), marked: all }));
             }
-            // Take the marks back around what rustc complains of.
-            let bad: BTreeSet<NodeId> = checked
-                .errors()
-                .flat_map(|e| &e.spans)
-                .filter_map(|s| Some(outermost_item(tree, tree.at(back(&pieces, outermost(s)?)?))))
-                .collect();
+            // Take the marks back around what rustc complains of, and in the macros that made it.
+            let spans: Vec<&DiagnosticSpan> = checked.errors().flat_map(|e| &e.spans).collect();
+            let bad: BTreeSet<NodeId> =
+                spans.iter().filter_map(|s| Some(outermost_item(tree, tree.at(back(&pieces, outermost(s)?)?)))).collect();
+            let bad_macros: BTreeSet<NodeId> =
+                spans.iter().flat_map(|s| places(s, &pieces)).filter_map(|at| tree.made_by(tree.at(at))).collect();
             let before = marked.len();
-            marked.retain(|&m| !tree.ancestors(m).any(|a| bad.contains(&a)));
+            marked.retain(|&m| {
+                !tree.ancestors(m).any(|a| bad.contains(&a)) && !tree.ancestors(m).skip(1).any(|a| bad_macros.contains(&a))
+            });
             if marked.len() == before {
                 return Ok(None);
             }
@@ -94,20 +100,49 @@ fn own_marks<'a>(text: &'a str, tree: &'a Tree) -> impl Iterator<Item = Edit> + 
         .map(|n| Edit::delete(n.range.clone()))
 }
 
-fn uses(checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec<NodeId>> {
+fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec<NodeId>> {
+    let calls = tree.calls_by_macro();
     let mut uses = vec![BTreeSet::new(); tree.nodes.len()];
     for d in &checked.diagnostics {
         let Some(id) = d.message.split(NOTE).nth(1).and_then(|n| n.parse::<NodeId>().ok()) else { continue };
         for span in d.spans.iter().filter(|s| s.is_primary) {
-            if let Some(at) = outermost(span).and_then(|o| back(pieces, o)) {
-                let from = tree.at(at);
-                if from != id {
-                    uses[from].insert(id);
+            let Some(from) = user(span, pieces, tree) else { continue };
+            if from != id {
+                uses[from].insert(id);
+            }
+            // What a macro makes needs the call that makes it, as far as that can be told.
+            let Some(definition) = tree.made_by(id) else { continue };
+            let calls = calls.get(tree.nodes[definition].name.as_str()).map_or(&[][..], Vec::as_slice);
+            let name = places(span, pieces).next().map_or("", |at| identifier(&text[at..]));
+            match calls {
+                &[only] => uses[from].extend((only != from).then_some(only)),
+                several if tree.nodes[id].name.starts_with('$') => {
+                    uses[from].extend(several.iter().filter(|&&c| c != from && tree.nodes[c].words.contains(name)));
                 }
+                _ => {}
             }
         }
     }
     uses.into_iter().map(|s| s.into_iter().collect()).collect()
+}
+
+/// The node whose text a use stands in: of a token that a macro brought, the item in the macro's rule; where there
+/// is none, what calls the macro.
+fn user(span: &DiagnosticSpan, pieces: &[Piece], tree: &Tree) -> Option<NodeId> {
+    let of_macro = |&id: &NodeId| matches!(tree.nodes[id].kind, Kind::MacroRules | Kind::MacroRule | Kind::Repetition);
+    places(span, pieces).map(|at| tree.at(at)).find(|id| !of_macro(id))
+}
+
+/// The places in the old text that a token has: where it is written, then the calls of the macros that brought it
+/// from there, innermost first.
+fn places<'a>(span: &'a DiagnosticSpan, pieces: &'a [Piece]) -> impl Iterator<Item = usize> + 'a {
+    let written = std::iter::successors(Some(span), |s| s.expansion.as_deref().map(|e| &e.span));
+    written.filter(|s| s.file_name == FILE_NAME).filter_map(|s| back(pieces, s.byte_start as usize))
+}
+
+fn identifier(text: &str) -> &str {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    &text[..end]
 }
 
 /// The place in the text that a span comes from: the outermost call for code that macros made.

@@ -13,8 +13,8 @@ mod plan;
 pub mod ran;
 mod repair;
 mod search;
-mod syntax;
-mod transcriber;
+pub mod site;
+pub mod syntax;
 
 use crate::bundle::Bundle;
 use crate::compile::{Checked, Compiler};
@@ -26,6 +26,7 @@ use plan::{Basis, Plan};
 use ran::Ran;
 use search::Search;
 use serde::Serialize;
+use site::Site;
 
 /// How far a reduction goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -80,7 +81,8 @@ pub fn prepare(bundle: Bundle, compiler: &Compiler, what: &str) -> Result<Prepar
     }
     let graph = graph?;
     let has_graph = graph.is_some();
-    let graph = graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); tree.nodes.len()] });
+    let graph =
+        graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); tree.nodes.len()], marked: vec![false; tree.nodes.len()] });
     Ok(Prepared { bundle, tree, graph, has_graph })
 }
 
@@ -113,68 +115,11 @@ pub struct Reduced {
 }
 
 impl Prepared {
-    /// The node that makes the test `name` (its path inside the target): a function, or a macro call.
-    #[must_use]
-    pub fn locate(&self, name: &str, place: Option<usize>) -> Option<NodeId> {
-        let mut segments: Vec<&str> = name.split("::").collect();
-        if let Some(wrapper) = &self.bundle.wrapper {
-            segments.insert(0, wrapper);
-        }
-        let tree = &self.tree;
-        let mut module = 0;
-        for (i, segment) in segments.iter().enumerate() {
-            let segment = segment.strip_prefix("r#").unwrap_or(segment);
-            let children = || tree.children[module].iter().copied();
-            let named = |kind: Kind| children().find(|&c| tree.nodes[c].kind == kind && tree.nodes[c].name == segment);
-            let last = i + 1 == segments.len();
-            if let Some(f) = named(Kind::Fn)
-                && (last || named(Kind::Module).is_none())
-            {
-                return Some(f);
-            }
-            if let Some(m) = named(Kind::Module)
-                && !last
-            {
-                module = m;
-                continue;
-            }
-            let calls: Vec<NodeId> = children().filter(|&c| tree.nodes[c].kind == Kind::MacroCall).collect();
-            let at_place = calls.iter().copied().find(|&c| place.is_some_and(|p| tree.nodes[c].range.contains(&p)));
-            let rest = &segments[i..];
-            let by_first = calls.iter().copied().find(|&c| tree.nodes[c].words.contains(rest[0]));
-            let by_any = calls.iter().copied().find(|&c| rest.iter().any(|s| tree.nodes[c].words.contains(*s)));
-            let by_macro = calls.iter().copied().find(|&c| {
-                let name = &tree.nodes[c].macro_name;
-                tree.nodes
-                    .iter()
-                    .any(|n| n.kind == Kind::MacroRules && n.name == *name && n.words.contains(rest[rest.len() - 1]))
-            });
-            // Attribute macros that put a case's number behind the function's name.
-            let by_prefix =
-                children().find(|&c| tree.nodes[c].kind == Kind::Fn && segment.starts_with(tree.nodes[c].name.as_str()));
-            return at_place.or(by_first).or(by_any).or(by_macro).or(by_prefix);
-        }
-        None
-    }
-
-    /// Items that belong to the test alone: those of the test's own module that exist only for tests.
-    #[must_use]
-    pub fn helpers(&self, test: NodeId) -> Vec<NodeId> {
-        let module = self.tree.module(test);
-        let marked: Vec<NodeId> = self.bundle.test_only.iter().map(|&at| self.tree.at(at)).collect();
-        let for_tests = |id: NodeId| self.tree.ancestors(id).any(|a| marked.contains(&a));
-        let item = |id: &NodeId| {
-            let n = &self.tree.nodes[*id];
-            (n.kind.is_item() && !matches!(n.kind, Kind::Module | Kind::MacroCall | Kind::ExternCrate)) && for_tests(*id)
-        };
-        self.tree.children[module].iter().copied().filter(item).collect()
-    }
-
     /// Reduces the bundle to what `test` needs.
     ///
     /// # Errors
     /// When rustc can't be run, or on Ctrl-C.
-    pub fn reduce(&self, test: NodeId, ran: &Ran, goal: Goal, compiler: &Compiler) -> Result<Reduced> {
+    pub fn reduce(&self, test: &Site, ran: &Ran, goal: Goal, compiler: &Compiler) -> Result<Reduced> {
         if goal.level == Level::Bundle {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
@@ -189,7 +134,7 @@ impl Prepared {
             never: &never,
             goal,
         };
-        let mut plan = if self.has_graph { closure(basis, test, ran) } else { Plan::full(basis) };
+        let mut plan = if self.has_graph { closure(basis, test.node, ran) } else { Plan::full(basis) };
         let mut search = Search::new(&plan, compiler);
         let gave_up = !search.repair(&mut plan, false)?;
         if gave_up {
@@ -210,12 +155,24 @@ impl Prepared {
         Ok(Reduced { text, map, rounds: search.rounds, gave_up })
     }
 
-    /// Nodes inside the test and its helpers: taken as they are.
-    fn whole(&self, test: NodeId) -> Vec<bool> {
-        let mut whole = vec![false; self.tree.nodes.len()];
-        for id in self.helpers(test).into_iter().chain([test]) {
-            for inner in self.tree.subtree(id).skip(1) {
+    /// Nodes that are taken as they are: those inside the test and its helpers, and of a macro that makes the test
+    /// the rule that does, and the bodies of whatever else it makes.
+    fn whole(&self, test: &Site) -> Vec<bool> {
+        let tree = &self.tree;
+        let mut whole = vec![false; tree.nodes.len()];
+        for id in test.helpers.iter().copied().chain([test.node]).chain(test.function) {
+            for inner in tree.subtree(id).skip(1) {
                 whole[inner] = true;
+            }
+        }
+        if let Some(function) = test.function
+            && let Some(definition) = tree.made_by(function)
+        {
+            for id in tree.subtree(definition).skip(1) {
+                whole[id] |= tree.nodes[id].local || tree.nodes[id].kind.in_body();
+            }
+            for id in tree.ancestors(function).take_while(|&a| a != definition) {
+                whole[id] = true;
             }
         }
         whole

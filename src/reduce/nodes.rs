@@ -4,7 +4,7 @@
 //! statements, match arms, branches. The tree is laminar and in preorder, so the innermost node of an offset is
 //! found by a binary search and a walk up.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Index of a node; 0 is the file.
@@ -28,6 +28,10 @@ pub enum Kind {
     Static,
     TypeAlias,
     MacroRules,
+    /// One rule of a `macro_rules!`. The items that it makes are below it.
+    MacroRule,
+    /// `$(…)*` around items, in a rule.
+    Repetition,
     /// A macro call in the place of an item, or of a member of an impl or trait.
     MacroCall,
     ForeignMod,
@@ -70,7 +74,10 @@ impl Kind {
 
     /// Gone when all of its children are.
     fn is_container(self) -> bool {
-        matches!(self, Kind::Use | Kind::UseGroup | Kind::Derives | Kind::Impl | Kind::Module | Kind::ForeignMod)
+        matches!(
+            self,
+            Kind::Use | Kind::UseGroup | Kind::Derives | Kind::Impl | Kind::Module | Kind::ForeignMod | Kind::Repetition
+        )
     }
 
     /// An item or a member of one: what has a name that others use.
@@ -79,8 +86,21 @@ impl Kind {
         !self.in_body()
             && !matches!(
                 self,
-                Kind::File | Kind::Derives | Kind::Derive | Kind::Decoration | Kind::Use | Kind::UseGroup | Kind::UseLeaf
+                Kind::File
+                    | Kind::Derives
+                    | Kind::Derive
+                    | Kind::Decoration
+                    | Kind::Use
+                    | Kind::UseGroup
+                    | Kind::UseLeaf
+                    | Kind::MacroRule
+                    | Kind::Repetition
             )
+    }
+
+    /// What stands in a list of items: an item, a member, a `use`, a repetition of those.
+    pub(super) fn is_member(self) -> bool {
+        self.is_item() || matches!(self, Kind::Use | Kind::Repetition)
     }
 
     /// An element of a comma-separated list.
@@ -110,6 +130,8 @@ pub struct Node {
     pub trait_name: String,
     /// For an arm: the whole `match`.
     pub group: Range<usize>,
+    /// A function with an attribute that makes it a test.
+    pub is_test: bool,
     /// A `const fn`, whose counts say nothing about evaluation at compile time.
     pub is_const: bool,
     /// A trait's function without a body.
@@ -125,8 +147,18 @@ pub struct Node {
     pub words: BTreeSet<String>,
     /// Declared inside a body.
     pub local: bool,
+    /// Made by a macro's rule, which it stands in. Its name starts with `$` when a call gives it.
+    pub in_macro: bool,
     /// For a function's body: the function returns nothing, so an empty body will do.
     pub unit: bool,
+}
+
+impl Node {
+    /// A rule of a macro, or an item or member that a rule makes.
+    #[must_use]
+    pub fn in_macro_item(&self) -> bool {
+        self.kind == Kind::MacroRule || self.in_macro && !self.local && !self.kind.in_body()
+    }
 }
 
 /// The nodes of a bundle, in preorder.
@@ -162,7 +194,7 @@ impl Tree {
                 children[node.parent].push(i);
             }
         }
-        Ok(Tree { nodes, children, publics: super::build::publics(&file) })
+        Ok(Tree { nodes, children, publics: super::build::publics(text, &file) })
     }
 
     /// The innermost node that holds the byte.
@@ -212,6 +244,38 @@ impl Tree {
                 cut[i] = true;
             }
         }
+    }
+
+    /// The macro that makes a node.
+    #[must_use]
+    pub fn made_by(&self, id: NodeId) -> Option<NodeId> {
+        self.ancestors(id).find(|&a| self.nodes[id].in_macro && self.nodes[a].kind == Kind::MacroRules)
+    }
+
+    /// The item macro calls that may lead to each macro's definition, itself or through other macros, by the words
+    /// of those.
+    #[must_use]
+    pub fn calls_by_macro(&self) -> BTreeMap<&str, Vec<NodeId>> {
+        let nodes = self.nodes.iter().enumerate();
+        let macros: BTreeMap<&str, &BTreeSet<String>> =
+            nodes.clone().filter(|(_, n)| n.kind == Kind::MacroRules).map(|(_, n)| (n.name.as_str(), &n.words)).collect();
+        let mut calls: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
+        for (call, node) in nodes.filter(|(_, n)| n.kind == Kind::MacroCall && !n.in_macro) {
+            let Some((&first, _)) = macros.get_key_value(node.macro_name.as_str()) else { continue };
+            let mut seen = BTreeSet::from([first]);
+            let mut todo = vec![first];
+            while let Some(name) = todo.pop() {
+                calls.entry(name).or_default().push(call);
+                // A macro may be told the name of the one to go on with.
+                let words = macros[name].iter().chain(&node.words);
+                for (&other, _) in words.filter_map(|w| macros.get_key_value(w.as_str())) {
+                    if seen.insert(other) {
+                        todo.push(other);
+                    }
+                }
+            }
+        }
+        calls
     }
 
     /// The byte range to delete when a node is cut.
@@ -284,6 +348,9 @@ mod unit {
             "macro_rules! m { ($($t:ident),*) => {$( impl T for $t { fn f(self) -> u8 { g($crate::X); h::<$t>() } } )*}; }";
         assert_eq!(names(text, Kind::Stmt), ["g($crate::X);"]);
         let t = Tree::parse(text).unwrap();
-        assert!(t.nodes.iter().filter(|n| n.kind == Kind::ImplFn).all(|n| n.local && n.mark.is_none()));
+        let function = t.nodes.iter().position(|n| n.kind == Kind::ImplFn).unwrap();
+        assert!(t.nodes[function].in_macro && !t.nodes[function].local);
+        assert_eq!(names(text, Kind::Repetition), ["$( impl T for $t { fn f(self) -> u8 { g($crate::X); h::<$t>() } } )*"]);
+        assert_eq!(t.nodes[t.made_by(function).unwrap()].name, "m");
     }
 }

@@ -46,6 +46,16 @@ pub(super) struct Basis<'a> {
     pub(super) goal: Goal,
 }
 
+impl Basis<'_> {
+    /// Whether something that a macro makes is kept only where something uses it; the rest is there for whoever
+    /// calls the macro.
+    fn on_demand(&self, id: NodeId) -> bool {
+        let node = &self.tree.nodes[id];
+        let in_trait_impl = node.kind == Kind::ImplFn && self.tree.nodes[node.parent].kind == Kind::TraitImpl;
+        !node.local && (self.graph.marked[id] || in_trait_impl)
+    }
+}
+
 impl<'a> Plan<'a> {
     /// Nothing is kept.
     pub(super) fn empty(basis: Basis<'a>) -> Plan<'a> {
@@ -53,7 +63,13 @@ impl<'a> Plan<'a> {
             let node = &basis.tree.nodes[i];
             i == 0
                 || basis.whole[i]
-                || if node.kind.in_body() { !basis.never[i] } else { node.local && node.kind != Kind::Decoration }
+                || if node.kind.in_body() {
+                    !basis.never[i]
+                } else if node.in_macro {
+                    !(node.kind == Kind::Decoration || basis.on_demand(i))
+                } else {
+                    node.local && node.kind != Kind::Decoration
+                }
         };
         Plan::new(basis, (0..basis.tree.nodes.len()).map(|i| !stays(i)).collect(), false)
     }
@@ -98,7 +114,8 @@ impl<'a> Plan<'a> {
         let node = &tree.nodes[id];
         for &c in &tree.children[id] {
             let child = &tree.nodes[c];
-            let wanted = if self.whole[c] || child.local || child.kind.in_body() {
+            let as_it_is = self.whole[c] || child.local || child.kind.in_body() || child.in_macro && !self.on_demand(c);
+            let wanted = if as_it_is {
                 !self.cut[c]
             } else {
                 match (node.kind, child.kind) {

@@ -83,24 +83,7 @@ fn prefix_count(painted: &[u8], colour: u8) -> Vec<u32> {
 
 /// Functions that macros made stand at the macro's definition: find the calls by the names in the function's path.
 fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Option<usize>]) -> BTreeSet<NodeId> {
-    let macros: BTreeMap<&str, &BTreeSet<String>> =
-        tree.nodes.iter().filter(|n| n.kind == Kind::MacroRules).map(|n| (n.name.as_str(), &n.words)).collect();
-    let mut reach: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for &name in macros.keys() {
-        let mut seen = BTreeSet::from([name]);
-        let mut todo = vec![name];
-        while let Some(m) = todo.pop() {
-            for w in macros.get(m).into_iter().flat_map(|w| w.iter()) {
-                if let Some((&other, _)) = macros.get_key_value(w.as_str())
-                    && seen.insert(other)
-                {
-                    todo.push(other);
-                }
-            }
-        }
-        reach.insert(name, seen);
-    }
-    let calls: Vec<NodeId> = (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::MacroCall).collect();
+    let calls = tree.calls_by_macro();
     let mut found = BTreeSet::new();
     for function in coverage.called() {
         let Some(region) = function.regions.first() else { continue };
@@ -110,15 +93,11 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             let Some(definition) = tree.ancestors(tree.at(image)).find(|&a| tree.nodes[a].kind == Kind::MacroRules) else {
                 continue;
             };
-            let made_by = tree.nodes[definition].name.as_str();
+            let calls = calls.get(tree.nodes[definition].name.as_str()).map_or(&[][..], Vec::as_slice);
             let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
             let in_module = |&&c: &&NodeId| {
-                reach.get(tree.nodes[c].macro_name.as_str()).is_some_and(|r| r.contains(made_by))
-                    && tree
-                        .ancestors(c)
-                        .skip(1)
-                        .filter(|&a| tree.nodes[a].kind == Kind::Module)
-                        .all(|m| path.contains(tree.nodes[m].name.as_str()))
+                let mut modules = tree.ancestors(c).skip(1).filter(|&a| tree.nodes[a].kind == Kind::Module);
+                modules.all(|m| path.contains(tree.nodes[m].name.as_str()))
             };
             let here: Vec<NodeId> = calls.iter().filter(in_module).copied().collect();
             // Of several calls those that share most names with the path; names of modules are no sign.

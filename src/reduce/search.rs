@@ -4,7 +4,7 @@ use super::graph::back;
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::repair::{Remedy, Repairer};
-use crate::compile::{Checked, Compiler};
+use crate::compile::{Checked, Compiler, FILE_NAME};
 use crate::error::Result;
 use crate::source::edit::Piece;
 
@@ -108,7 +108,8 @@ impl<'c> Search<'c> {
         let mut lowered = true;
         for _ in 0..MAX_POLISH {
             let (text, pieces) = if lowered { plan.render_private() } else { plan.render() };
-            let checked = self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros"])?;
+            let checked =
+                self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros", "unused_macro_rules"])?;
             if !checked.ok {
                 let before = self.rounds;
                 if !self.repair(plan, true)? {
@@ -157,12 +158,16 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
     let mut out = Vec::new();
     for d in &checked.diagnostics {
         let Some(code) = &d.code else { continue };
-        for span in d.spans.iter().filter(|s| s.is_primary && s.expansion.is_none()) {
+        for span in d.spans.iter().filter(|s| s.is_primary && s.file_name == FILE_NAME) {
             let (Some(from), Some(to)) = (back(pieces, span.byte_start as usize), back(pieces, span.byte_end as usize))
             else {
                 continue;
             };
             let at = tree.at(from);
+            // Of what a macro makes, one may be idle and another not: the check that follows will tell.
+            if span.expansion.is_some() && !tree.nodes[at].in_macro {
+                continue;
+            }
             if code.code == "unused_imports" {
                 let top = tree.ancestors(at).find(|&a| tree.nodes[a].kind == Kind::Use);
                 let leaves = top.into_iter().flat_map(|t| tree.subtree(t)).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf);

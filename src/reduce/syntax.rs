@@ -84,6 +84,13 @@ pub(super) fn decorates(attr: &Attribute) -> bool {
         || path.segments.first().is_some_and(|s| s.ident == "rustfmt" || s.ident == "clippy")
 }
 
+/// `#[test]`, `#[tokio::test]`, `#[rstest]`, `#[test_case(…)]`, `#[quickcheck]`, `#[bench]`.
+#[must_use]
+pub fn makes_a_test(attribute: &Attribute) -> bool {
+    let name = attribute.path().segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
+    name.contains("test") || matches!(name.as_str(), "quickcheck" | "bench")
+}
+
 /// Whether an attribute is (or may be) somebody's macro, which can read the other attributes.
 pub(super) fn is_foreign_macro(attr: &Attribute) -> bool {
     const STD: &[&str] = &["Clone", "Copy", "Debug", "Default", "PartialEq", "Eq", "PartialOrd", "Ord", "Hash"];

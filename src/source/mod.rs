@@ -9,3 +9,4 @@ pub mod map;
 pub mod mapped;
 pub mod parse;
 pub mod tokens;
+pub mod transcriber;

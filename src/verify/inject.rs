@@ -3,11 +3,14 @@
 //! The gist is edited by byte range and stays as it is elsewhere. A test that is not where it was, or is no test any
 //! more, is a fault that is found before anything is compiled.
 
+use crate::reduce::nodes::{Kind, NodeId, Tree};
+use crate::reduce::syntax::makes_a_test;
 use crate::source::cfg::Predicate;
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::parse::{ParseError, parse, skipped};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use syn::spanned::Spanned;
 
@@ -35,6 +38,20 @@ pub struct OriginalTest {
     pub at: Option<usize>,
     /// Items that the test leans on.
     pub helpers: Vec<Helper>,
+    /// For a macro call, the definition of the macro with the test in it.
+    pub made_by: Option<MadeBy>,
+}
+
+/// The `macro_rules!` with the function that a call makes the test of.
+///
+/// What else it makes, other tests above all, is like the other items of a module: a gist may leave it out. What the
+/// gist has of it is put back.
+#[derive(Clone, Debug)]
+pub struct MadeBy {
+    /// The definition.
+    pub definition: Helper,
+    /// Where the test's function starts in its text.
+    pub test_at: usize,
 }
 
 /// An item of the project that is put back where the gist has one of the same identity.
@@ -144,6 +161,7 @@ pub enum InjectFault {
 ///     kind: TestKind::Function,
 ///     at: None,
 ///     helpers: vec![],
+///     made_by: None,
 /// };
 /// let gist = "fn f() -> u8 { 1 }\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
 /// let injected = inject(gist, &test)?;
@@ -167,10 +185,22 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
         let with = if i == 0 { tokens.clone() } else { String::new() };
         replace(&mut edits, gist, range(item, base), with, trimmed(&test.tokens, test.at));
     }
+    if let Some(made_by) = &test.made_by {
+        let definition = &made_by.definition;
+        let Some(item) = same_item(&file, definition).next() else {
+            return Err(missing(test, format!("the macro that makes it, `{}`, is not in its module", name_of(definition))));
+        };
+        let there = &gist[range(item, base)];
+        let Some(original) = without_left_out(&definition.text, made_by.test_at, there) else {
+            return Err(missing(test, format!("the macro `{}` does not make it any more", name_of(definition))));
+        };
+        if !same_tokens(&original, there) {
+            replace(&mut edits, gist, range(item, base), original, None);
+        }
+    }
     let mut helpers = Vec::new();
     for helper in &test.helpers {
-        let same = |item: &&syn::Item| Identity::of(item).as_ref() == Some(&helper.identity);
-        for item in modules(&file, &helper.path).into_iter().flatten().filter(|i| visible(i)).filter(same) {
+        for item in same_item(&file, helper) {
             if found.iter().any(|f| std::ptr::eq(*f, item)) {
                 continue;
             }
@@ -186,6 +216,58 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     let new = pieces.iter().filter(|p| p.from.is_none());
     let put_back = new.zip(origins).filter_map(|(p, at)| Some(Piece { from: Some(at?), ..p.clone() })).collect();
     Ok(Injected { text, pieces, put_back, helpers })
+}
+
+/// The items of the gist that have a helper's identity.
+fn same_item<'a>(file: &'a syn::File, helper: &'a Helper) -> impl Iterator<Item = &'a syn::Item> {
+    let same = |item: &&syn::Item| Identity::of(item).as_ref() == Some(&helper.identity);
+    modules(file, &helper.path).into_iter().flatten().filter(|i| visible(i)).filter(same)
+}
+
+fn name_of(helper: &Helper) -> &str {
+    match &helper.identity {
+        Identity::Fn(name)
+        | Identity::Type(name)
+        | Identity::Value(name)
+        | Identity::Trait(name)
+        | Identity::Macro(name)
+        | Identity::Impl { self_ty: name, .. } => name,
+    }
+}
+
+/// The original definition of a macro without the rules and items that the gist's has not; `None` when the item at
+/// `test_at` is one of those.
+fn without_left_out(original: &str, test_at: usize, gist: &str) -> Option<String> {
+    let (tree, theirs) = (Tree::parse(original).ok()?, Tree::parse(gist).ok()?);
+    let known: BTreeSet<Vec<String>> = (1..theirs.nodes.len()).map(|i| identity_in_macro(&theirs, i, gist)).collect();
+    let gone = |i: usize| {
+        let node = &tree.nodes[i];
+        (node.in_macro_item() || node.kind == Kind::Decoration) && !known.contains(&identity_in_macro(&tree, i, original))
+    };
+    let mut cut: Vec<bool> = (0..tree.nodes.len()).map(gone).collect();
+    tree.close_containers(&mut cut, &vec![false; tree.nodes.len()]);
+    if tree.ancestors(tree.at(test_at)).any(|a| cut[a]) {
+        return None;
+    }
+    let edits = (1..cut.len()).filter(|&i| cut[i]).map(|i| Edit::delete(tree.cut_range(original, i))).collect();
+    Some(apply(original, edits).0)
+}
+
+/// What a rule or an item of a macro is known by: the kinds and names of what is around it, and its own.
+fn identity_in_macro(tree: &Tree, id: NodeId, text: &str) -> Vec<String> {
+    let known_by = |a: NodeId| {
+        let n = &tree.nodes[a];
+        let rule = if n.kind == Kind::MacroRule { &text[n.name_range.clone()] } else { "" };
+        let words: String =
+            if n.kind == Kind::UseLeaf { n.words.iter().map(|w| format!("{w} ")).collect() } else { String::new() };
+        format!("{:?} {} {} {} {rule}{words}", n.kind, n.name, n.type_name, n.trait_name)
+    };
+    tree.ancestors(id).map(known_by).collect()
+}
+
+fn same_tokens(a: &str, b: &str) -> bool {
+    let tokens = |text: &str| text.parse::<TokenStream>().map(|t| t.to_string()).ok();
+    tokens(a).is_some_and(|a| Some(a) == tokens(b))
 }
 
 /// An edit, unless it changes nothing: text that stays keeps its origin.
@@ -216,13 +298,15 @@ fn range(item: &syn::Item, base: usize) -> Range<usize> {
     base + range.start..base + range.end
 }
 
+fn missing(test: &OriginalTest, reason: String) -> InjectFault {
+    let test = test.path.iter().map(String::as_str).chain([test.name.as_str()]).collect::<Vec<_>>().join("::");
+    InjectFault::MissingTest { test, reason }
+}
+
 /// The items that are the test; at least one.
 fn find<'a>(file: &'a syn::File, test: &OriginalTest) -> Result<Vec<&'a syn::Item>, InjectFault> {
     let name = test.name.rsplit("::").next().unwrap_or_default();
-    let missing = |reason: String| {
-        let test = test.path.iter().map(String::as_str).chain([test.name.as_str()]).collect::<Vec<_>>().join("::");
-        InjectFault::MissingTest { test, reason }
-    };
+    let missing = |reason: String| missing(test, reason);
     let modules = modules(file, &test.path);
     if modules.is_empty() {
         return Err(missing(format!("there is no module `{}`", test.path.join("::"))));
@@ -330,12 +414,6 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// `#[test]`, `#[tokio::test]`, `#[rstest]`, `#[test_case(…)]`, `#[quickcheck]`, `#[bench]`.
-fn makes_a_test(attribute: &syn::Attribute) -> bool {
-    let name = attribute.path().segments.last().map(|s| s.ident.to_string()).unwrap_or_default();
-    name.contains("test") || matches!(name.as_str(), "quickcheck" | "bench")
-}
-
 /// Whether an item can be there in a test build: no `cfg` on it is always false.
 fn visible(item: &syn::Item) -> bool {
     !attributes(item).iter().any(|attribute| match &attribute.meta {
@@ -378,6 +456,7 @@ mod unit {
             kind,
             at: None,
             helpers: Vec::new(),
+            made_by: None,
         }
     }
 

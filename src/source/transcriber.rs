@@ -1,0 +1,213 @@
+//! The rules of a `macro_rules!`, what they make in a form that parses and in which every byte keeps its place.
+
+use crate::source::tokens::{is_punct, range};
+use proc_macro2::{Group, TokenStream, TokenTree};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// A rule of a `macro_rules!`.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// From its matcher to the `;` behind it.
+    pub range: Range<usize>,
+    /// Its matcher.
+    pub matcher: Group,
+    /// What it makes, when those are items; padded so that offsets are those of the text.
+    pub items: Option<syn::File>,
+    /// Every `$(…)` with its separator and operator, those around others first.
+    pub repetitions: Vec<Range<usize>>,
+    /// Every metavariable that stands for nothing in `items`: those for a visibility.
+    pub blanks: Vec<Range<usize>>,
+}
+
+impl Rule {
+    /// The range of an item of [`Rule::items`] widened to the repetitions that it begins or ends in, such as
+    /// `$(#[$attribute])*`, and to the metavariable for its visibility.
+    #[must_use]
+    pub fn whole(&self, text: &str, item: Range<usize>) -> Range<usize> {
+        let mut whole = item;
+        loop {
+            let before = whole.clone();
+            for r in &self.repetitions {
+                if r.start < whole.start && whole.start < r.end && r.end <= whole.end {
+                    whole.start = r.start;
+                }
+                if whole.start <= r.start && r.start < whole.end && whole.end < r.end {
+                    whole.end = r.end;
+                }
+            }
+            for b in &self.blanks {
+                if b.end <= whole.start && text[b.end..whole.start].trim().is_empty() {
+                    whole.start = b.start;
+                }
+            }
+            if whole == before {
+                return whole;
+            }
+        }
+    }
+}
+
+/// The rules of a macro's definition, from the tokens between its braces.
+#[must_use]
+pub fn rules(tokens: TokenStream, text: &str) -> Vec<Rule> {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut rules = Vec::new();
+    for (i, window) in list.windows(4).enumerate() {
+        let [TokenTree::Group(matcher), TokenTree::Punct(eq), TokenTree::Punct(gt), TokenTree::Group(body)] = window else {
+            continue;
+        };
+        if eq.as_char() != '=' || gt.as_char() != '>' {
+            continue;
+        }
+        let end = match list.get(i + 4) {
+            Some(semicolon) if is_punct(Some(semicolon), ';') => range(semicolon.span()).end,
+            _ => range(body.span()).end,
+        };
+        rules.push(rule(matcher.clone(), body, range(matcher.span()).start..end, text));
+    }
+    rules
+}
+
+fn rule(matcher: Group, body: &Group, range_: Range<usize>, text: &str) -> Rule {
+    let inner = range(body.span_open()).end..range(body.span_close()).start;
+    let mut fragments = BTreeMap::new();
+    fragments_of(matcher.stream(), &mut fragments);
+    let mut blanked = Blanked {
+        base: inner.start,
+        bytes: text.as_bytes()[inner.clone()].to_vec(),
+        repetitions: Vec::new(),
+        blanks: Vec::new(),
+    };
+    blanked.stream(body.stream(), &fragments);
+    let Blanked { bytes, repetitions, blanks, .. } = blanked;
+    let items = String::from_utf8(bytes).ok().and_then(|t| syn::parse_file(&format!("{}{t}", " ".repeat(inner.start))).ok());
+    Rule { range: range_, matcher, items, repetitions, blanks }
+}
+
+/// The kind of each metavariable in a matcher: `$x:ty` is a `ty`.
+fn fragments_of(matcher: TokenStream, out: &mut BTreeMap<String, String>) {
+    crate::source::tokens::walk(matcher, &mut |list| {
+        for w in list.windows(4) {
+            if let [TokenTree::Punct(dollar), TokenTree::Ident(name), TokenTree::Punct(colon), TokenTree::Ident(kind)] = w
+                && dollar.as_char() == '$'
+                && colon.as_char() == ':'
+            {
+                out.insert(name.to_string(), kind.to_string());
+            }
+        }
+    });
+}
+
+struct Blanked {
+    base: usize,
+    bytes: Vec<u8>,
+    repetitions: Vec<Range<usize>>,
+    blanks: Vec<Range<usize>>,
+}
+
+impl Blanked {
+    fn fill(&mut self, r: Range<usize>, with: u8) {
+        self.bytes[r.start - self.base..r.end - self.base].fill(with);
+    }
+
+    /// Puts something of its kind in the place of each `$x`, and of `$(…)sep*` leaves what is inside, without
+    /// changing a length.
+    fn stream(&mut self, tokens: TokenStream, fragments: &BTreeMap<String, String>) {
+        let list: Vec<TokenTree> = tokens.into_iter().collect();
+        let mut i = 0;
+        while i < list.len() {
+            match (&list[i], list.get(i + 1)) {
+                (TokenTree::Punct(p), Some(TokenTree::Ident(name))) if p.as_char() == '$' => {
+                    let r = range(p.span()).start..range(name.span()).end;
+                    self.metavariable(r, fragments.get(&name.to_string()).map(String::as_str));
+                    i += 1;
+                }
+                (TokenTree::Punct(p), Some(TokenTree::Group(g))) if p.as_char() == '$' => {
+                    let mut end = range(g.span()).end;
+                    self.fill(range(p.span()), b' ');
+                    self.fill(range(g.span_open()), b' ');
+                    self.fill(range(g.span_close()), b' ');
+                    // The separator, if any, and the operator.
+                    let mut taken = 0;
+                    for tree in list[i + 2..].iter().take(3) {
+                        self.fill(range(tree.span()), b' ');
+                        end = range(tree.span()).end;
+                        taken += 1;
+                        if matches!(tree, TokenTree::Punct(p) if matches!(p.as_char(), '*' | '+' | '?')) {
+                            break;
+                        }
+                    }
+                    self.repetitions.push(range(p.span()).start..end);
+                    self.stream(g.stream(), fragments);
+                    i += 1 + taken;
+                }
+                (TokenTree::Group(g), _) => self.stream(g.stream(), fragments),
+                _ => {}
+            }
+            i += 1;
+        }
+    }
+
+    fn metavariable(&mut self, r: Range<usize>, fragment: Option<&str>) {
+        self.fill(r.clone(), b'_');
+        match fragment {
+            Some("vis") => {
+                self.fill(r.clone(), b' ');
+                self.blanks.push(r);
+            }
+            Some("item") => self.fill(r, b' '),
+            Some("block") => {
+                self.fill(r.clone(), b' ');
+                self.fill(r.start..r.start + 1, b'{');
+                self.fill(r.end - 1..r.end, b'}');
+            }
+            Some("lifetime") => {
+                self.fill(r.clone(), b'a');
+                self.fill(r.start..r.start + 1, b'\'');
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a name in [`Rule::items`] stands for a metavariable.
+#[must_use]
+pub fn is_blanked(name: &str) -> bool {
+    name.len() > 1 && name.bytes().all(|b| b == b'_')
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn parsed(text: &str) -> Vec<Rule> {
+        let mac: syn::ItemMacro = syn::parse_str(text).unwrap();
+        rules(mac.mac.tokens, text)
+    }
+
+    #[test]
+    fn a_rule_goes_from_its_matcher_to_its_semicolon() {
+        let text = "macro_rules! m { (a) => { fn a() {} }; ($x:expr) => ( 1 + $x ) }";
+        let found: Vec<_> = parsed(text).iter().map(|r| (&text[r.range.clone()], r.items.is_some())).collect();
+        assert_eq!(found, [("(a) => { fn a() {} };", true), ("($x:expr) => ( 1 + $x )", false)]);
+    }
+
+    #[test]
+    fn what_a_rule_makes_parses_whatever_its_metavariables_stand_for() {
+        let text = "macro_rules! m { ($(#[$a:meta])* $v:vis $n:ident $l:lifetime $b:block $i:item $($t:ty),+) => { \
+                    $(#[$a])* $v fn $n<$l>(x: &$l u8) $b $i impl X<$($t),+> for $n {} } }";
+        let rule = &parsed(text)[0];
+        let items = &rule.items.as_ref().unwrap().items;
+        assert_eq!(items.len(), 2);
+        let first = crate::source::tokens::node_range(&items[0]);
+        assert_eq!(&text[rule.whole(text, first)], "$(#[$a])* $v fn $n<$l>(x: &$l u8) $b");
+    }
+
+    #[test]
+    fn separators_and_operators_of_a_repetition_are_part_of_it() {
+        let text = "macro_rules! m { ($($t:ty);+) => { $(impl X for $t {})* fn f() -> u8 { 0 $(+ <$t>::X)=>+ } } }";
+        let found: Vec<_> = parsed(text)[0].repetitions.iter().map(|r| &text[r.clone()]).collect();
+        assert_eq!(found, ["$(impl X for $t {})*", "$(+ <$t>::X)=>+"]);
+    }
+}
