@@ -5,7 +5,8 @@ use super::syntax::{
     after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain, type_head,
     without_value,
 };
-use crate::source::tokens::{idents, node_range, range};
+use super::types::Header;
+use crate::source::tokens::{idents, line_groups, node_range, range};
 use crate::source::transcriber::{Rule, is_blanked, rules};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -80,16 +81,20 @@ impl Builder<'_> {
             mark: None,
             type_name: String::new(),
             trait_name: String::new(),
+            header: None,
             group: 0..0,
             is_test: false,
             is_const: false,
             required: false,
             catch_all: false,
             fixed: false,
+            elementwise: false,
             macro_name: String::new(),
             words: BTreeSet::new(),
             local: self.local,
             in_macro: self.in_macro,
+            for_trait_impls: false,
+            path: Vec::new(),
             unit: false,
         });
         self.nodes.len() - 1
@@ -175,13 +180,22 @@ impl Builder<'_> {
                     n.name = prefix.last().cloned().unwrap_or_default();
                 }
                 n.words.insert(n.name.clone());
+                n.path = prefix.to_vec();
+                if name.ident != "self" {
+                    n.path.push(n.name.clone());
+                }
             }
             UseTree::Rename(r) => {
+                n.path = prefix.to_vec();
+                if r.ident != "self" {
+                    n.path.push(plain(&r.ident));
+                }
                 n.name = plain(&r.rename);
                 n.name_range = range(r.rename.span());
                 n.words.insert(plain(&r.ident));
             }
             _ => {
+                n.path = prefix.to_vec();
                 n.name = "*".into();
                 n.name_range = n.range.end - 1..n.range.end;
                 n.catch_all = true;
@@ -195,6 +209,18 @@ impl Builder<'_> {
         n.macro_name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
         n.words = idents(mac.tokens.clone()).into_iter().collect();
         id
+    }
+
+    /// The elements that a call is given in braces, each on lines of its own.
+    fn entries(&mut self, call: NodeId, mac: &syn::Macro) {
+        if self.in_macro || !matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
+            return;
+        }
+        for entry in line_groups(mac.tokens.clone()) {
+            let id = self.push(Kind::Entry, node_range(&entry));
+            self.nodes[id].parent = call;
+            self.nodes[id].words = idents(entry).into_iter().collect();
+        }
     }
 
     fn body(&mut self, id: NodeId, f: impl FnOnce(&mut Self)) {
@@ -299,6 +325,7 @@ impl Builder<'_> {
         let outer = std::mem::replace(&mut self.parent, id);
         let id = self.push(Kind::MacroRule, rule.range.clone());
         self.nodes[id].name_range = range(rule.matcher.span());
+        self.nodes[id].in_macro = true;
         self.nodes[id].words = idents(rule.matcher.stream()).into_iter().collect();
         self.parent = outer;
         let Some(file) = &rule.items else { return };
@@ -426,6 +453,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             Item::Impl(i) => {
                 let kind = if i.trait_.is_some() { Kind::TraitImpl } else { Kind::Impl };
                 let id = self.push(kind, node_range(item));
+                self.nodes[id].header = Header::of(i, self.text);
                 self.nodes[id].type_name = type_head(&i.self_ty);
                 self.nodes[id].catch_all = i.generics.type_params().any(|p| plain(&p.ident) == self.nodes[id].type_name);
                 if let Some(path) = i.trait_.as_ref().map(|t| &t.0) {
@@ -463,15 +491,17 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     let id = self.named(Kind::MacroRules, item, name, &m.attrs);
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
-                    for rule in rules(m.mac.tokens.clone(), self.text) {
-                        self.rule(id, &rule);
-                    }
+                    let rules = rules(m.mac.tokens.clone(), self.text);
+                    self.nodes[id].elementwise = rules.iter().all(|r| r.elementwise);
+                    rules.iter().for_each(|r| self.rule(id, r));
                 }
                 None => {
                     let id = self.macro_call(item, &m.mac);
                     // Macros that take items mostly hand them through.
                     if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
                         self.inside(id, |b| items.iter().for_each(|i| b.visit_item(i)));
+                    } else {
+                        self.entries(id, &m.mac);
                     }
                 }
             },
@@ -492,6 +522,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r);
                 let id = self.named(Kind::ExternCrate, item, name, &e.attrs);
                 self.nodes[id].mark = None;
+                self.nodes[id].fixed = e.ident == "self";
             }
             Item::Use(u) => {
                 let id = self.push(Kind::Use, node_range(item));
@@ -522,7 +553,8 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 self.attributes(id, &t.attrs);
             }
             ImplItem::Macro(m) => {
-                self.macro_call(item, &m.mac);
+                let id = self.macro_call(item, &m.mac);
+                self.entries(id, &m.mac);
             }
             _ => {}
         }
@@ -549,7 +581,8 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 self.attributes(id, &t.attrs);
             }
             TraitItem::Macro(m) => {
-                self.macro_call(item, &m.mac);
+                let id = self.macro_call(item, &m.mac);
+                self.entries(id, &m.mac);
             }
             _ => {}
         }

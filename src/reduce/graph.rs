@@ -70,6 +70,7 @@ fn outermost_item(tree: &Tree, id: NodeId) -> NodeId {
 fn markable(tree: &Tree, id: NodeId) -> bool {
     let node = &tree.nodes[id];
     node.mark.is_some()
+        && !node.for_trait_impls
         && matches!(
             node.kind,
             Kind::Fn
@@ -115,9 +116,10 @@ fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec
             let calls = calls.get(tree.nodes[definition].name.as_str()).map_or(&[][..], Vec::as_slice);
             let name = places(span, pieces).next().map_or("", |at| identifier(&text[at..]));
             match calls {
-                &[only] => uses[from].extend((only != from).then_some(only)),
+                &[only] if only != from => uses[from].extend(tree.elements(only, std::iter::once(name))),
                 several if tree.nodes[id].name.starts_with('$') => {
-                    uses[from].extend(several.iter().filter(|&&c| c != from && tree.nodes[c].words.contains(name)));
+                    let named = several.iter().filter(|&&c| c != from && tree.nodes[c].words.contains(name));
+                    uses[from].extend(named.flat_map(|&c| tree.elements(c, std::iter::once(name))));
                 }
                 _ => {}
             }
@@ -140,7 +142,8 @@ fn places<'a>(span: &'a DiagnosticSpan, pieces: &'a [Piece]) -> impl Iterator<It
     written.filter(|s| s.file_name == FILE_NAME).filter_map(|s| back(pieces, s.byte_start as usize))
 }
 
-fn identifier(text: &str) -> &str {
+/// The identifier that a text begins with.
+pub(super) fn identifier(text: &str) -> &str {
     let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
     &text[..end]
 }

@@ -7,14 +7,17 @@
 //! Invariant: every [`Reduced`] text was accepted by rustc; if the repairs don't converge, that is the bundle.
 
 mod build;
+mod demand;
 pub mod graph;
 pub mod nodes;
+mod paths;
 mod plan;
 pub mod ran;
 mod repair;
 mod search;
 pub mod site;
 pub mod syntax;
+pub mod types;
 
 use crate::bundle::Bundle;
 use crate::compile::{Checked, Compiler};
@@ -160,9 +163,12 @@ impl Prepared {
     fn whole(&self, test: &Site) -> Vec<bool> {
         let tree = &self.tree;
         let mut whole = vec![false; tree.nodes.len()];
+        for call in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::MacroCall && tree.nodes[i].fixed) {
+            tree.children[call].iter().for_each(|&c| whole[c] = true);
+        }
         for id in test.helpers.iter().copied().chain([test.node]).chain(test.function) {
             for inner in tree.subtree(id).skip(1) {
-                whole[inner] = true;
+                whole[inner] |= id != test.node || !test.others.contains(&inner);
             }
         }
         if let Some(function) = test.function
@@ -216,6 +222,6 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
     for &call in &ran.macro_calls {
         plan.keep(call);
     }
-    plan.keep_imports();
+    plan.settle();
     plan
 }

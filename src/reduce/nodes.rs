@@ -4,6 +4,7 @@
 //! statements, match arms, branches. The tree is laminar and in preorder, so the innermost node of an offset is
 //! found by a binary search and a walk up.
 
+use super::types::Header;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -34,6 +35,8 @@ pub enum Kind {
     Repetition,
     /// A macro call in the place of an item, or of a member of an impl or trait.
     MacroCall,
+    /// A line, or several, of what stands between the braces of a macro call: an element of the macro's repetition.
+    Entry,
     ForeignMod,
     ForeignItem,
     ExternCrate,
@@ -95,6 +98,7 @@ impl Kind {
                     | Kind::UseLeaf
                     | Kind::MacroRule
                     | Kind::Repetition
+                    | Kind::Entry
             )
     }
 
@@ -128,6 +132,8 @@ pub struct Node {
     pub type_name: String,
     /// The last segment of the trait that an impl is of.
     pub trait_name: String,
+    /// For an impl of a trait: which for which.
+    pub header: Option<Header>,
     /// For an arm: the whole `match`.
     pub group: Range<usize>,
     /// A function with an attribute that makes it a test.
@@ -139,16 +145,22 @@ pub struct Node {
     /// It covers what is not named: an arm that matches anything, a `use` of everything, an impl for a type parameter.
     pub catch_all: bool,
     /// Its parts stay: an enum whose numbers may be seen, a body that ends in a panic or a loop and would be a stub
-    /// without the rest.
+    /// without the rest, a macro call that may need all it is given. For an `extern crate`: it is `self`.
     pub fixed: bool,
+    /// For macro definitions: each element that it is called with is made into items of its own.
+    pub elementwise: bool,
     /// For macro calls: the macro's name.
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.
     pub words: BTreeSet<String>,
+    /// For a `use` leaf: its path, from the first segment to what it names (not what it is renamed to).
+    pub path: Vec<String>,
     /// Declared inside a body.
     pub local: bool,
     /// Made by a macro's rule, which it stands in. Its name starts with `$` when a call gives it.
     pub in_macro: bool,
+    /// A function that a macro makes for the trait impls that call it.
+    pub for_trait_impls: bool,
     /// For a function's body: the function returns nothing, so an empty body will do.
     pub unit: bool,
 }
@@ -170,6 +182,10 @@ pub struct Tree {
     pub children: Vec<Vec<NodeId>>,
     /// Every `pub` without a restriction.
     pub publics: Vec<Range<usize>>,
+    /// The functions that a macro makes for a trait impl, by the call in the impl.
+    pub made_members: BTreeMap<NodeId, Vec<NodeId>>,
+    /// The `use` leaves of each module.
+    pub leaves: BTreeMap<NodeId, Vec<NodeId>>,
 }
 
 impl Tree {
@@ -194,7 +210,18 @@ impl Tree {
                 children[node.parent].push(i);
             }
         }
-        Ok(Tree { nodes, children, publics: super::build::publics(text, &file) })
+        fix_calls(&mut nodes);
+        let publics = super::build::publics(text, &file);
+        let mut tree = Tree { nodes, children, publics, made_members: BTreeMap::new(), leaves: BTreeMap::new() };
+        for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {
+            let module = tree.module(leaf);
+            tree.leaves.entry(module).or_default().push(leaf);
+        }
+        tree.made_members = tree.members_by_call();
+        for &member in tree.made_members.values().flatten() {
+            tree.nodes[member].for_trait_impls = true;
+        }
+        Ok(tree)
     }
 
     /// The innermost node that holds the byte.
@@ -236,7 +263,8 @@ impl Tree {
     pub fn close_containers(&self, cut: &mut [bool], wanted: &[bool]) {
         for i in (1..self.nodes.len()).rev() {
             let children = &self.children[i];
-            if self.nodes[i].kind.is_container()
+            let entries = || children.iter().all(|&c| self.nodes[c].kind == Kind::Entry);
+            if (self.nodes[i].kind.is_container() || self.nodes[i].kind == Kind::MacroCall && entries())
                 && !(wanted[i] && self.nodes[i].kind == Kind::Module)
                 && !children.is_empty()
                 && children.iter().all(|&c| cut[c] || self.nodes[c].kind == Kind::Decoration)
@@ -278,6 +306,35 @@ impl Tree {
         calls
     }
 
+    fn members_by_call(&self) -> BTreeMap<NodeId, Vec<NodeId>> {
+        let calls = self.calls_by_macro();
+        let mut out: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for (i, node) in self.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Fn && n.in_macro && !n.local) {
+            let items_around = self.ancestors(node.parent).take_while(|&a| self.nodes[a].kind != Kind::MacroRule);
+            let Some(definition) = self.made_by(i).filter(|_| items_around.count() <= 1) else { continue };
+            for &call in calls.get(self.nodes[definition].name.as_str()).into_iter().flatten() {
+                if self.nodes[self.nodes[call].parent].kind == Kind::TraitImpl {
+                    out.entry(call).or_default().push(i);
+                }
+            }
+        }
+        out
+    }
+
+    /// What to keep of a macro call for the sake of something named by `words`: the elements that have one of those
+    /// names, else all of them; the call itself where it is not made of elements.
+    #[must_use]
+    pub fn elements<'w>(&self, call: NodeId, words: impl Iterator<Item = &'w str> + Clone) -> Vec<NodeId> {
+        let entries: Vec<NodeId> =
+            self.children[call].iter().copied().filter(|&c| self.nodes[c].kind == Kind::Entry).collect();
+        if entries.is_empty() || self.nodes[call].fixed {
+            return vec![call];
+        }
+        let shared = |e: NodeId| words.clone().filter(|w| self.nodes[e].words.contains(*w)).count();
+        let most = entries.iter().map(|&e| shared(e)).max().unwrap_or(0);
+        entries.into_iter().filter(|&e| shared(e) == most).collect()
+    }
+
     /// The byte range to delete when a node is cut.
     #[must_use]
     pub fn cut_range(&self, text: &str, id: NodeId) -> Range<usize> {
@@ -306,6 +363,17 @@ impl Tree {
             return r.start..line_end;
         }
         crate::source::tokens::with_comments(text, r)
+    }
+}
+
+/// Tells the macro calls of which parts can go.
+fn fix_calls(nodes: &mut [Node]) {
+    let mut elementwise: BTreeMap<String, bool> = BTreeMap::new();
+    for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
+        *elementwise.entry(definition.name.clone()).or_insert(true) &= definition.elementwise;
+    }
+    for call in nodes.iter_mut().filter(|n| n.kind == Kind::MacroCall) {
+        call.fixed = !elementwise.get(&call.macro_name).copied().unwrap_or(false);
     }
 }
 

@@ -5,7 +5,7 @@ use super::nodes::{Kind, NodeId, Tree};
 use super::{Goal, Level};
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::tokens::idents;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// The state of a reduction. What is kept is closed: all that its text uses is kept too.
 #[derive(Clone, Debug)]
@@ -52,8 +52,32 @@ impl Basis<'_> {
     fn on_demand(&self, id: NodeId) -> bool {
         let node = &self.tree.nodes[id];
         let in_trait_impl = node.kind == Kind::ImplFn && self.tree.nodes[node.parent].kind == Kind::TraitImpl;
-        !node.local && (self.graph.marked[id] || in_trait_impl)
+        !node.local && (self.graph.marked[id] || in_trait_impl || node.for_trait_impls)
     }
+}
+
+/// Functions without a default of the standard library's traits that have several; what is missing here costs a round
+/// of repairs.
+fn is_required(trait_: &str, function: &str) -> bool {
+    const REQUIRED: &[(&str, &[&str])] = &[
+        ("BufRead", &["fill_buf", "consume"]),
+        ("BuildHasher", &["build_hasher"]),
+        ("Clone", &["clone"]),
+        ("DoubleEndedIterator", &["next_back"]),
+        ("Extend", &["extend"]),
+        ("GlobalAlloc", &["alloc", "dealloc"]),
+        ("Hash", &["hash"]),
+        ("Hasher", &["finish", "write"]),
+        ("Iterator", &["next"]),
+        ("Ord", &["cmp"]),
+        ("PartialEq", &["eq"]),
+        ("PartialOrd", &["partial_cmp"]),
+        ("Read", &["read"]),
+        ("Seek", &["seek"]),
+        ("Wake", &["wake"]),
+        ("Write", &["write", "flush", "write_str"]),
+    ];
+    REQUIRED.iter().any(|(t, functions)| *t == trait_ && functions.contains(&function))
 }
 
 impl<'a> Plan<'a> {
@@ -123,6 +147,7 @@ impl<'a> Plan<'a> {
                     (Kind::TraitImpl, Kind::ImplConst | Kind::ImplType | Kind::MacroCall) => true,
                     (Kind::TraitImpl, Kind::ImplFn) => self.ran[c] || self.is_demanded(id, c),
                     (Kind::Trait, Kind::TraitType | Kind::MacroCall) => true,
+                    (Kind::MacroCall, Kind::Entry) => self.is_entry_demanded(id, c),
                     _ => false,
                 }
             };
@@ -130,18 +155,37 @@ impl<'a> Plan<'a> {
                 todo.push(c);
             }
         }
+        if node.kind == Kind::MacroCall {
+            let members = tree.made_members.get(&id).into_iter().flatten();
+            todo.extend(members.copied().filter(|&m| self.cut[m] && self.is_demanded(node.parent, m)));
+        }
         if node.kind == Kind::TraitFn && node.required {
             self.implementors(node.parent, id, todo);
         }
     }
 
-    /// Whether the trait of an impl is ours, is kept, and has the function without a default.
+    /// Whether the trait of an impl is kept and has the function without a default, or is not ours and seems to.
     fn is_demanded(&self, implementation: NodeId, function: NodeId) -> bool {
         let name = &self.tree.nodes[function].name;
+        if self.traits_of(implementation).next().is_none() {
+            let functions = self.tree.children[implementation].iter().filter(|&&c| self.tree.nodes[c].kind == Kind::ImplFn);
+            return functions.eq([&function]) || is_required(&self.tree.nodes[implementation].trait_name, name);
+        }
         self.traits_of(implementation).any(|t| {
             self.tree.children[t].iter().any(|&m| {
                 let m_node = &self.tree.nodes[m];
                 m_node.required && m_node.name == *name && !self.cut[m]
+            })
+        })
+    }
+
+    /// Whether an element of a macro call in an impl makes a function that the kept trait has without a default.
+    fn is_entry_demanded(&self, call: NodeId, entry: NodeId) -> bool {
+        let words = &self.tree.nodes[entry].words;
+        self.traits_of(self.tree.nodes[call].parent).any(|t| {
+            self.tree.children[t].iter().any(|&m| {
+                let member = &self.tree.nodes[m];
+                member.required && words.contains(&member.name) && !self.cut[m]
             })
         })
     }
@@ -162,13 +206,75 @@ impl<'a> Plan<'a> {
             if node.kind == Kind::TraitImpl && !self.cut[i] && self.traits_of(i).any(|t| t == of) {
                 let name = &tree.nodes[function].name;
                 todo.extend(tree.children[i].iter().copied().filter(|&c| tree.nodes[c].name == *name && self.cut[c]));
+                let calls = tree.children[i].iter().filter(|&&c| tree.nodes[c].kind == Kind::MacroCall);
+                for &call in calls {
+                    let entries = tree.children[call].iter().copied();
+                    todo.extend(entries.filter(|&e| self.cut[e] && tree.nodes[e].words.contains(name)));
+                    let members = tree.made_members.get(&call).into_iter().flatten().copied();
+                    todo.extend(members.filter(|&m| self.cut[m] && tree.nodes[m].name == *name));
+                }
             }
         }
     }
 
+    /// Keeps what kept code leans on without the graph's knowing: the variables that it names, and the imports that
+    /// it may go through.
+    pub(super) fn settle(&mut self) {
+        self.keep_bindings();
+        self.keep_imports();
+    }
+
+    /// Keeps the `let`s of names that stand in the kept text behind them.
+    fn keep_bindings(&mut self) {
+        let tree = self.tree;
+        loop {
+            let missing: Vec<NodeId> = (1..tree.nodes.len())
+                .filter(|&i| self.cut[i] && tree.nodes[i].kind == Kind::Stmt && !tree.nodes[i].words.is_empty())
+                .filter(|&i| tree.ancestors(i).skip(1).all(|a| !self.cut[a]) && self.is_named_behind(i))
+                .collect();
+            if missing.is_empty() {
+                return;
+            }
+            for statement in missing {
+                self.keep(statement);
+            }
+        }
+    }
+
+    /// Whether a name that a statement binds stands in what is kept of the rest of its block.
+    fn is_named_behind(&self, statement: NodeId) -> bool {
+        let tree = self.tree;
+        let node = &tree.nodes[statement];
+        let end = match tree.nodes[node.parent].kind {
+            // The rest of an expression with a block in it is not known to end anywhere else.
+            Kind::Body | Kind::Block => tree.nodes[node.parent].range.end,
+            _ => tree.function(statement).map_or(node.range.end, |f| tree.nodes[f].range.end),
+        };
+        let mut at = node.range.end;
+        let mut next = tree.subtree(statement).end;
+        while at < end {
+            let stop = tree.nodes.get(next).map_or(end, |n| n.range.start.min(end));
+            let words = self.text[at..stop.max(at)].split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            if words.into_iter().any(|w| node.words.contains(w)) {
+                return true;
+            }
+            at = stop.max(at);
+            if at >= end {
+                break;
+            }
+            if self.cut[next] {
+                at = tree.nodes[next].range.end;
+                next = tree.subtree(next).end;
+            } else {
+                next += 1;
+            }
+        }
+        false
+    }
+
     /// Keeps the `use` leaves that kept code may go through: their target is kept, or it is not known and the
     /// name is mentioned.
-    pub(super) fn keep_imports(&mut self) {
+    fn keep_imports(&mut self) {
         let tree = self.tree;
         let mut mentioned = self.mentioned();
         // Imports first: `extern crate`s are wanted by their paths.
@@ -197,8 +303,13 @@ impl<'a> Plan<'a> {
             if wanted {
                 // What the path goes through is mentioned, too.
                 mentioned.extend(node.words.iter().cloned());
-                for a in tree.ancestors(id).collect::<Vec<_>>() {
-                    self.cut[a] = false;
+                let mut way = BTreeSet::from([id]);
+                super::paths::resolve(tree, tree.module(id), &node.path, &mut way);
+                for step in way.into_iter().filter(|&s| !self.dropped[s]) {
+                    mentioned.extend(tree.nodes[step].words.iter().cloned());
+                    for a in tree.ancestors(step).collect::<Vec<_>>() {
+                        self.cut[a] = false;
+                    }
                 }
             }
         }
@@ -229,7 +340,15 @@ impl<'a> Plan<'a> {
         for i in self.tree.subtree(id) {
             self.visited[i] = false;
         }
-        self.keep(id) || asked
+        let mut changed = self.keep(id) || asked;
+        if self.tree.nodes[id].kind == Kind::MacroCall {
+            // A call without any of its elements is none.
+            let elements = self.tree.elements(id, std::iter::empty());
+            if elements.iter().all(|&e| self.cut[e]) {
+                changed |= elements.into_iter().fold(false, |any, e| self.keep(e) || any);
+            }
+        }
+        changed
     }
 
     /// Cuts a node that was kept: an import whose target is gone, or what is not needed.

@@ -12,7 +12,7 @@ pub struct Ran {
     pub ran: Vec<bool>,
     /// It has code that coverage counts, and none of it ran. What has no counted code is neither.
     pub never: Vec<bool>,
-    /// Macro calls that seem to have made functions that ran.
+    /// Macro calls, and elements of those, that seem to have made functions that ran.
     pub macro_calls: BTreeSet<NodeId>,
 }
 
@@ -97,7 +97,9 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
             let in_module = |&&c: &&NodeId| {
                 let mut modules = tree.ancestors(c).skip(1).filter(|&a| tree.nodes[a].kind == Kind::Module);
-                modules.all(|m| path.contains(tree.nodes[m].name.as_str()))
+                let mut impls =
+                    tree.ancestors(c).skip(1).map(|a| tree.nodes[a].type_name.as_str()).filter(|t| !t.is_empty());
+                modules.all(|m| path.contains(tree.nodes[m].name.as_str())) && impls.all(|t| path.contains(t))
             };
             let here: Vec<NodeId> = calls.iter().filter(in_module).copied().collect();
             // Of several calls those that share most names with the path; names of modules are no sign.
@@ -106,7 +108,8 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
                 tree.nodes[c].words.iter().filter(|w| path.contains(w.as_str()) && !of_module(w)).count()
             };
             let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
-            found.extend(here.into_iter().filter(|&c| shared(c) == most));
+            let likely = here.into_iter().filter(|&c| shared(c) == most);
+            found.extend(likely.flat_map(|c| tree.elements(c, path.iter().copied())));
         }
     }
     found

@@ -3,9 +3,11 @@
 //! Each error is attributed to nodes by its code, its place, and the names that it quotes. What can't be
 //! attributed falls back to wider and wider restores around the error's place, so a repair always ends.
 
-use super::graph::{back, outermost};
+use super::demand::{Impl, bounds, cut_impls};
+use super::graph::{back, identifier, outermost};
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
+use super::types::Header;
 use crate::compile::{Checked, Diagnostic};
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,6 +34,8 @@ pub(super) struct Remedy {
 /// Attributes errors to nodes.
 pub(super) struct Repairer {
     by_name: BTreeMap<String, Vec<NodeId>>,
+    /// The calls that may lead to a macro's definition, by its name.
+    calls: BTreeMap<String, Vec<NodeId>>,
 }
 
 /// One error, in terms of the bundle.
@@ -46,8 +50,8 @@ struct Fault<'a> {
     words: Vec<String>,
     /// All the text of the error and its notes.
     full: String,
-    /// Pairs of a type and a trait that it has to implement, by the heads of their names.
-    bounds: BTreeSet<(String, String)>,
+    /// Traits that types have to implement.
+    bounds: Vec<Header>,
 }
 
 impl Repairer {
@@ -58,7 +62,8 @@ impl Repairer {
                 by_name.entry(n.name.clone()).or_default().push(i);
             }
         }
-        Repairer { by_name }
+        let calls = plan.tree.calls_by_macro().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
+        Repairer { by_name, calls }
     }
 
     /// What all errors together ask for. `effort` grows while nothing helps.
@@ -100,7 +105,7 @@ impl Repairer {
             {
                 self.trait_imports(plan, fault, remedy);
             }
-            "E0599" | "E0576" | "E0220" | "E0026" | "E0609" => {
+            "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
                 self.member_named(plan, fault, remedy);
                 self.implementations(plan, fault, remedy);
             }
@@ -294,7 +299,9 @@ impl Repairer {
     /// Macro calls that may make something of that name: those whose words have it, or whose macro's words do.
     fn macro_calls(&self, plan: &Plan<'_>, near: NodeId, name: &str, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let cut_calls = || tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::MacroCall && plan.cut[*i]);
+        let lacking =
+            |c: NodeId| plan.cut[c] || tree.children[c].iter().any(|&e| tree.nodes[e].kind == Kind::Entry && plan.cut[e]);
+        let cut_calls = || tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::MacroCall && lacking(*i));
         let direct: Vec<NodeId> = cut_calls().filter(|(_, n)| n.words.contains(name)).map(|(i, _)| i).collect();
         let found = if direct.is_empty() {
             let makers: BTreeSet<&str> = tree
@@ -309,13 +316,19 @@ impl Repairer {
         };
         let module = tree.module(near);
         let (inside, outside): (Vec<NodeId>, Vec<NodeId>) = found.into_iter().partition(|&i| tree.module(i) == module);
-        remedy.restore.extend(if inside.is_empty() { outside } else { inside });
+        let found = if inside.is_empty() { outside } else { inside };
+        remedy.restore.extend(found.into_iter().flat_map(|c| tree.elements(c, std::iter::once(name))));
     }
 
     /// A method, function, constant or variant that a type or trait does not have any more.
     fn member_named(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let Some(name) = fault.words.first() else { return };
+        let Some(first) = fault.words.first() else { return };
+        // Of an adapter's method that no iterator is there for, the name stands in the code alone.
+        let told_elsewhere = fault.message.contains("is not an iterator") || fault.code == "E0658";
+        let place = fault.places.first().filter(|_| told_elsewhere);
+        let in_code = place.map(|&at| identifier(&plan.text[at..]).to_owned());
+        let name = in_code.as_ref().unwrap_or(first);
         let words: BTreeSet<&String> = fault.words.iter().collect();
         if let Some((_, traits)) = STD_METHODS.iter().find(|(m, _)| m == name) {
             let given = cut_impls(plan).filter(|i| traits.contains(&i.of) && words.contains(&i.by.to_owned()));
@@ -378,8 +391,7 @@ impl Repairer {
     /// Trait impls and derives for the traits and types that an error names.
     fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let demanded = cut_impls(plan).filter(|i| fault.bounds.contains(&(i.by.to_owned(), i.of.to_owned())));
-        let demanded: Vec<NodeId> = demanded.map(|i| i.node).collect();
+        let demanded: Vec<NodeId> = fault.bounds.iter().flat_map(|b| self.best_for(plan, b)).collect();
         if !demanded.is_empty() {
             remedy.restore.extend(demanded);
             return;
@@ -403,6 +415,40 @@ impl Repairer {
         remedy.restore.extend(found);
     }
 
+    /// What would make a demand true and is cut: of all impls, those with the fewest variables.
+    fn best_for(&self, plan: &Plan<'_>, demand: &Header) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut found: Vec<(usize, NodeId)> = Vec::new();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            match n.kind {
+                Kind::TraitImpl => {
+                    let Some(bindings) = n.header.as_ref().and_then(|h| h.fits(demand)) else { continue };
+                    if let Some(definition) = tree.made_by(i) {
+                        let calls = self.calls.get(&tree.nodes[definition].name).into_iter().flatten().copied();
+                        let told = |w: &str, c: NodeId| tree.nodes[c].words.contains(w);
+                        let names: Vec<&str> =
+                            bindings.iter().filter(|(v, _)| v.starts_with('$')).filter_map(|(_, t)| t.head()).collect();
+                        let told = calls.filter(|&c| names.iter().all(|w| told(w, c)));
+                        let parts = told.flat_map(|c| tree.elements(c, names.iter().copied()));
+                        let able = parts.filter(|&p| plan.cut[i] || !plan.stands(p));
+                        found.extend(able.flat_map(|p| [(bindings.len(), p), (bindings.len(), i)]));
+                    } else if plan.cut[i] {
+                        found.push((bindings.len(), i));
+                    }
+                }
+                Kind::Derive if plan.cut[i] => {
+                    let own = &tree.nodes[tree.nodes[n.parent].parent].name;
+                    if demand.self_ty.is_named(own) && demand.trait_.is_named(&n.name) {
+                        found.push((0, i));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let best = found.iter().map(|(rank, _)| *rank).min();
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, i)| i).collect()
+    }
+
     /// Macro calls that may make an impl of one of the traits for one of the types.
     fn implementing_macros(&self, plan: &Plan<'_>, words: &BTreeSet<&str>, found: &mut BTreeSet<NodeId>) {
         let tree = plan.tree;
@@ -414,7 +460,7 @@ impl Repairer {
             })
             .collect();
         for (i, n) in tree.nodes.iter().enumerate() {
-            if n.kind != Kind::MacroCall || !plan.cut[i] {
+            if n.kind != Kind::MacroCall || !plan.cut[i] || n.in_macro {
                 continue;
             }
             let definition = || self.named(&n.macro_name).filter(|&d| tree.nodes[d].kind == Kind::MacroRules);
@@ -422,28 +468,10 @@ impl Repairer {
             let traits: Vec<&str> = local_traits.iter().filter(names_trait).copied().collect();
             let mut types = words.iter().copied().filter(|w| n.words.contains(*w));
             if !traits.is_empty() && types.any(|w| traits.len() > 1 || traits[0] != w) {
-                found.insert(i);
+                found.extend(tree.elements(i, words.iter().copied()));
             }
         }
     }
-}
-
-/// An impl or a derive: `by` a type, `of` a trait, both by the heads of their names.
-#[derive(Clone, Copy, Debug)]
-struct Impl<'p> {
-    node: NodeId,
-    by: &'p str,
-    of: &'p str,
-}
-
-/// The trait impls and derives that are cut.
-fn cut_impls<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = Impl<'p>> {
-    let tree = plan.tree;
-    tree.nodes.iter().enumerate().filter(|(i, _)| plan.cut[*i]).filter_map(|(node, n)| match n.kind {
-        Kind::TraitImpl => Some(Impl { node, by: &n.type_name, of: &n.trait_name }),
-        Kind::Derive => Some(Impl { node, by: &tree.nodes[tree.nodes[n.parent].parent].name, of: &n.name }),
-        _ => None,
-    })
 }
 
 /// Traits that an error code stands for without naming them.
@@ -517,35 +545,6 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
     }
 }
 
-/// Demands that a message spells out: "`A: B` is not satisfied", "the trait `B` is not implemented for `A`",
-/// "`A` doesn't implement `B`". Pairs of the type's and the trait's head.
-fn bounds(text: &str) -> BTreeSet<(String, String)> {
-    let mut out = BTreeSet::new();
-    let quoted: Vec<&str> = text.split('`').collect();
-    for i in (1..quoted.len()).step_by(2) {
-        let Some(next) = quoted.get(i + 1) else { continue };
-        if let Some((ty, tr)) = quoted[i].split_once(": ") {
-            out.insert((head(ty), head(tr)));
-        }
-        let Some(other) = quoted.get(i + 2) else { continue };
-        if next.contains("is not implemented for") || next.contains("might be missing for") {
-            out.insert((head(other), head(quoted[i])));
-        } else if next.contains("doesn't implement") || next.contains("does not implement") || next.contains("to implement")
-        {
-            out.insert((head(quoted[i]), head(other)));
-        }
-    }
-    out
-}
-
-/// The last segment of a path, without references and type arguments.
-fn head(ty: &str) -> String {
-    let ty = ty.trim_start_matches(['&', '*', '(', '[', ' ']);
-    let ty = ty.strip_prefix("mut ").or_else(|| ty.strip_prefix("dyn ")).or_else(|| ty.strip_prefix("const ")).unwrap_or(ty);
-    let end = ty.find(['<', ' ', '(', ')', ']', '+']).unwrap_or(ty.len());
-    ty[..end].rsplit("::").next().unwrap_or_default().to_owned()
-}
-
 /// The modules that names at a node are looked up in: its own and, for `super::*`, those around it.
 fn modules_around<'p>(plan: &'p Plan<'_>, id: NodeId) -> impl Iterator<Item = NodeId> + 'p {
     let tree = plan.tree;
@@ -566,17 +565,17 @@ fn module_path(plan: &Plan<'_>, id: NodeId) -> Vec<NodeId> {
 /// Members that an impl lacks.
 fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
     let tree = plan.tree;
-    for &place in &fault.places {
+    for &place in fault.places.iter().chain(&fault.definitions) {
         let Some(owner) = tree.ancestors(tree.at(place)).find(|&a| tree.nodes[a].kind == Kind::TraitImpl) else { continue };
         let children = &tree.children[owner];
         let before = remedy.restore.len();
-        remedy
-            .restore
-            .extend(children.iter().copied().filter(|&c| plan.cut[c] && fault.words.contains(&tree.nodes[c].name)));
+        let made = children.iter().flat_map(|c| tree.made_members.get(c)).flatten();
+        let members = children.iter().chain(made).copied();
+        remedy.restore.extend(members.filter(|&c| plan.cut[c] && fault.words.contains(&tree.nodes[c].name)));
         if remedy.restore.len() == before {
-            remedy
-                .restore
-                .extend(children.iter().copied().filter(|&c| plan.cut[c] && tree.nodes[c].kind == Kind::MacroCall));
+            let calls = children.iter().copied().filter(|&c| tree.nodes[c].kind == Kind::MacroCall);
+            let words = fault.words.iter().map(String::as_str);
+            remedy.restore.extend(calls.flat_map(|c| tree.elements(c, words.clone())).filter(|&c| plan.cut[c]));
         }
         return;
     }
@@ -693,15 +692,5 @@ mod unit {
         let mut w = Vec::new();
         words("the trait `From<a::Error>` is not implemented for `Foo<'_>`, see `a::Error`", &mut w);
         assert_eq!(w, ["From", "a", "Error", "Foo", "_"]);
-    }
-
-    #[test]
-    fn demands_are_pairs_of_a_type_and_a_trait() {
-        let pairs = |text: &str| bounds(text).into_iter().collect::<Vec<_>>();
-        let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-        assert_eq!(pairs("the trait bound `a::Foo<T>: b::Bar<u8>` is not satisfied"), [pair("Foo", "Bar")]);
-        assert_eq!(pairs("the trait `Clone` is not implemented for `&mut x::Y`"), [pair("Y", "Clone")]);
-        assert_eq!(pairs("`Foo` doesn't implement `std::fmt::Debug`"), [pair("Foo", "Debug")]);
-        assert!(pairs("can't find `x` in this scope").is_empty());
     }
 }

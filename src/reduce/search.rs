@@ -56,7 +56,7 @@ impl<'c> Search<'c> {
             for &id in &remedy.restore {
                 changed |= plan.restore(id, pin);
             }
-            plan.keep_imports();
+            plan.settle();
             if changed {
                 effort = effort.saturating_sub(1);
             } else {

@@ -11,6 +11,8 @@ pub struct Site {
     pub node: NodeId,
     /// For a macro call, the function in the macro's rule that became the test.
     pub function: Option<NodeId>,
+    /// For a macro call, the elements of it that make other tests.
+    pub others: Vec<NodeId>,
     /// Items that belong to the test alone: those of its own module that exist only for tests.
     pub helpers: Vec<NodeId>,
 }
@@ -25,7 +27,11 @@ impl Prepared {
         if let Some(definition) = function.and_then(|f| self.tree.made_by(f)) {
             helpers.retain(|&h| h != definition);
         }
-        Some(Site { node, function, helpers })
+        let entries = self.tree.children[node].iter().copied().filter(|&c| self.tree.nodes[c].kind == Kind::Entry);
+        let last = name.rsplit("::").next().unwrap_or_default().trim_start_matches("r#");
+        let (own, others): (Vec<NodeId>, Vec<NodeId>) = entries.partition(|&e| self.tree.nodes[e].words.contains(last));
+        let others = if own.len() == 1 && function.is_some() && !self.tree.nodes[node].fixed { others } else { Vec::new() };
+        Some(Site { node, function, others, helpers })
     }
 
     /// The node that makes the test `name` (its path inside the target): a function, or a macro call.

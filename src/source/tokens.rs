@@ -52,6 +52,22 @@ pub fn idents(tokens: TokenStream) -> Vec<String> {
     out
 }
 
+/// Tokens in groups: a token that begins on a later line than the one before it ends begins another.
+#[must_use]
+pub fn line_groups(tokens: TokenStream) -> Vec<TokenStream> {
+    let mut groups: Vec<Vec<TokenTree>> = Vec::new();
+    let mut last_line = 0;
+    for tree in tokens {
+        let (start, end) = (tree.span().start().line, tree.span().end().line);
+        match groups.last_mut() {
+            Some(group) if start == last_line => group.push(tree),
+            _ => groups.push(vec![tree]),
+        }
+        last_line = end;
+    }
+    groups.into_iter().map(|g| g.into_iter().collect()).collect()
+}
+
 /// Whether `tree` is that punctuation character.
 #[must_use]
 pub fn is_punct(tree: Option<&TokenTree>, c: char) -> bool {

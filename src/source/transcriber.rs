@@ -16,6 +16,8 @@ pub struct Rule {
     pub items: Option<syn::File>,
     /// Every `$(…)` with its separator and operator, those around others first.
     pub repetitions: Vec<Range<usize>>,
+    /// What it is called with is one repetition, and each element of that is made into items of its own.
+    pub elementwise: bool,
     /// Every metavariable that stands for nothing in `items`: those for a visibility.
     pub blanks: Vec<Range<usize>>,
 }
@@ -82,7 +84,37 @@ fn rule(matcher: Group, body: &Group, range_: Range<usize>, text: &str) -> Rule 
     blanked.stream(body.stream(), &fragments);
     let Blanked { bytes, repetitions, blanks, .. } = blanked;
     let items = String::from_utf8(bytes).ok().and_then(|t| syn::parse_file(&format!("{}{t}", " ".repeat(inner.start))).ok());
-    Rule { range: range_, matcher, items, repetitions, blanks }
+    let elementwise = items.is_some() && only_repetition(matcher.stream()) && only_in_repetitions(body.stream(), &fragments);
+    Rule { range: range_, matcher, items, repetitions, elementwise, blanks }
+}
+
+/// Whether a matcher is one `$(…)*`, behind which a separator may stand.
+fn only_repetition(matcher: TokenStream) -> bool {
+    let list: Vec<TokenTree> = matcher.into_iter().collect();
+    let [dollar, TokenTree::Group(_), rest @ ..] = list.as_slice() else { return false };
+    let Some(operator) = rest.iter().position(|t| is_punct(Some(t), '*') || is_punct(Some(t), '+')) else { return false };
+    let optional = |rest: &[TokenTree]| matches!(rest, [dollar, TokenTree::Group(_), q] if is_punct(Some(dollar), '$') && is_punct(Some(q), '?'));
+    let behind = &rest[operator + 1..];
+    is_punct(Some(dollar), '$') && operator <= 2 && (behind.is_empty() || optional(behind))
+}
+
+/// Whether no variable of the matcher stands outside the repetitions at the top of what a rule makes.
+fn only_in_repetitions(body: TokenStream, fragments: &BTreeMap<String, String>) -> bool {
+    let list: Vec<TokenTree> = body.into_iter().collect();
+    let names_variable = |tree: &TokenTree| {
+        let mut found = false;
+        crate::source::tokens::walk(tree.clone().into(), &mut |inner| {
+            found |= inner.windows(2).any(|w| {
+                is_punct(Some(&w[0]), '$') && matches!(&w[1], TokenTree::Ident(i) if fragments.contains_key(&i.to_string()))
+            });
+        });
+        found
+    };
+    let after_dollar = |i: usize| i > 0 && is_punct(list.get(i - 1), '$');
+    let bare =
+        |i: usize| matches!(&list[i], TokenTree::Ident(n) if after_dollar(i) && fragments.contains_key(&n.to_string()));
+    let in_group = |i: usize| matches!(&list[i], TokenTree::Group(_)) && !after_dollar(i) && names_variable(&list[i]);
+    (0..list.len()).all(|i| !bare(i) && !in_group(i))
 }
 
 /// The kind of each metavariable in a matcher: `$x:ty` is a `ty`.
@@ -202,6 +234,17 @@ mod unit {
         assert_eq!(items.len(), 2);
         let first = crate::source::tokens::node_range(&items[0]);
         assert_eq!(&text[rule.whole(text, first)], "$(#[$a])* $v fn $n<$l>(x: &$l u8) $b");
+    }
+
+    #[test]
+    fn a_rule_is_elementwise_when_each_element_makes_items_of_its_own() {
+        let elementwise = |text: &str| parsed(text)[0].elementwise;
+        assert!(elementwise("macro_rules! m { ($($t:ty)*) => { const A: u8 = 1; $(impl X for $t {})* } }"));
+        assert!(elementwise("macro_rules! m { ($($t:ty),* $(,)?) => { $(impl X for $t {})* } }"));
+        assert!(elementwise("macro_rules! m { ($($i:item)+) => { $(#[cfg(x)] $i)+ } }"));
+        assert!(!elementwise("macro_rules! m { ($($t:ident),*) => { enum E { $($t),* } } }"));
+        assert!(!elementwise("macro_rules! m { ($a:item $b:item) => { $a $b } }"));
+        assert!(!elementwise("macro_rules! m { ($n:ident: $($t:ty)*) => { $(impl X for $t {})* } }"));
     }
 
     #[test]

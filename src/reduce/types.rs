@@ -1,0 +1,237 @@
+//! Types as rustc's messages and impls spell them, so far as is needed to tell which impl an error asks for.
+
+use crate::source::transcriber::is_blanked;
+use quote::ToTokens;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A type without its lifetimes and the paths to its names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ty {
+    /// A type parameter or a macro's variable (which starts with `$`); `_` where nothing is known.
+    Any(String),
+    /// The last segment of a path, and its type arguments.
+    Named(String, Vec<Ty>),
+    /// `&T`, `&mut T`
+    Ref(Box<Ty>),
+    /// `*const T`, `*mut T`
+    Ptr(Box<Ty>),
+    /// `[T]` and `[T; N]`
+    Slice(Box<Ty>),
+    /// `(A, B)`
+    Tuple(Vec<Ty>),
+    /// Anything else, by its tokens.
+    Other(String),
+}
+
+/// What is on both sides of the `for` of an impl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The type.
+    pub self_ty: Ty,
+    /// The trait.
+    pub trait_: Ty,
+}
+
+/// What the variables of an impl stand for.
+pub type Bindings = BTreeMap<String, Ty>;
+
+impl Header {
+    /// The header of an impl of a trait in `text`.
+    #[must_use]
+    pub fn of(item: &syn::ItemImpl, text: &str) -> Option<Header> {
+        let path = &item.trait_.as_ref()?.0;
+        let parameters: BTreeSet<String> = item.generics.type_params().map(|p| p.ident.to_string()).collect();
+        let reader = Reader { parameters, text };
+        let self_ty = reader.ty(&item.self_ty);
+        let trait_ = reader.path(path).with_self(&self_ty);
+        Some(Header { self_ty, trait_ })
+    }
+
+    /// What the impl's variables stand for when it is to make `demand` true; `None` when it can't.
+    #[must_use]
+    pub fn fits(&self, demand: &Header) -> Option<Bindings> {
+        let mut bindings = Bindings::new();
+        let (own, asked) =
+            (self.trait_.padded(&demand.trait_, &self.self_ty), demand.trait_.padded(&self.trait_, &demand.self_ty));
+        (self.self_ty.covers(&demand.self_ty, &mut bindings) && own.covers(&asked, &mut bindings)).then_some(bindings)
+    }
+}
+
+impl Ty {
+    /// Reads a type as a message quotes it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Ty> {
+        let mut plain = text.trim().to_owned();
+        for unknown in ["{integer}", "{float}"] {
+            plain = plain.replace(unknown, "_");
+        }
+        let parsed = syn::parse_str::<syn::Type>(&plain).ok()?;
+        Some(Reader { parameters: BTreeSet::new(), text: "" }.ty(&parsed))
+    }
+
+    /// The name that it is known by, below references.
+    #[must_use]
+    pub fn head(&self) -> Option<&str> {
+        match self {
+            Ty::Named(name, _) => Some(name),
+            Ty::Ref(t) | Ty::Ptr(t) | Ty::Slice(t) => t.head(),
+            Ty::Any(_) | Ty::Tuple(_) | Ty::Other(_) => None,
+        }
+    }
+
+    /// Whether that is its name.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        matches!(self, Ty::Named(own, _) if own == name)
+    }
+
+    /// Whether the other is this, with something in the place of each variable.
+    fn covers(&self, other: &Ty, bindings: &mut Bindings) -> bool {
+        match (self, other) {
+            (_, Ty::Any(_)) => true,
+            (Ty::Any(name), other) => match bindings.get(name) {
+                Some(bound) => bound == other,
+                None => {
+                    bindings.insert(name.clone(), other.clone());
+                    true
+                }
+            },
+            // A macro's variable in the place of a name: its arguments are those of what it stands for.
+            (Ty::Named(a, x), Ty::Named(b, y)) if a.starts_with('$') => {
+                bindings.insert(a.clone(), Ty::Named(b.clone(), Vec::new()));
+                x.len() == y.len() && all(x, y, bindings)
+            }
+            (Ty::Named(a, x), Ty::Named(b, y)) => {
+                a == b && (x.is_empty() || y.is_empty() || x.len() == y.len() && all(x, y, bindings))
+            }
+            (Ty::Ref(a), Ty::Ref(b)) | (Ty::Ptr(a), Ty::Ptr(b)) | (Ty::Slice(a), Ty::Slice(b)) => a.covers(b, bindings),
+            (Ty::Tuple(x), Ty::Tuple(y)) => x.len() == y.len() && all(x, y, bindings),
+            (Ty::Other(a), Ty::Other(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// With the type that implements in the place of `Self`.
+    fn with_self(self, own: &Ty) -> Ty {
+        match self {
+            Ty::Named(name, _) if name == "Self" => own.clone(),
+            Ty::Named(name, list) => Ty::Named(name, list.into_iter().map(|t| t.with_self(own)).collect()),
+            Ty::Ref(t) => Ty::Ref(Box::new(t.with_self(own))),
+            Ty::Ptr(t) => Ty::Ptr(Box::new(t.with_self(own))),
+            Ty::Slice(t) => Ty::Slice(Box::new(t.with_self(own))),
+            Ty::Tuple(list) => Ty::Tuple(list.into_iter().map(|t| t.with_self(own)).collect()),
+            other => other,
+        }
+    }
+
+    /// A trait with as many arguments as the other has: those that have defaults are mostly `Self`.
+    fn padded(&self, other: &Ty, own: &Ty) -> Ty {
+        let (Ty::Named(name, list), Ty::Named(_, others)) = (self, other) else { return self.clone() };
+        let mut list = list.clone();
+        while list.len() < others.len() {
+            list.push(own.clone());
+        }
+        Ty::Named(name.clone(), list)
+    }
+}
+
+fn all(patterns: &[Ty], types: &[Ty], bindings: &mut Bindings) -> bool {
+    patterns.iter().zip(types).all(|(p, t)| p.covers(t, bindings))
+}
+
+struct Reader<'a> {
+    parameters: BTreeSet<String>,
+    text: &'a str,
+}
+
+impl Reader<'_> {
+    fn ty(&self, ty: &syn::Type) -> Ty {
+        match ty {
+            syn::Type::Path(p) if p.qself.is_some() => Ty::Any("_".into()),
+            syn::Type::Path(p) => self.path(&p.path),
+            syn::Type::Reference(r) => Ty::Ref(Box::new(self.ty(&r.elem))),
+            syn::Type::Ptr(p) => Ty::Ptr(Box::new(self.ty(&p.elem))),
+            syn::Type::Slice(s) => Ty::Slice(Box::new(self.ty(&s.elem))),
+            syn::Type::Array(a) => Ty::Slice(Box::new(self.ty(&a.elem))),
+            syn::Type::Tuple(t) => Ty::Tuple(t.elems.iter().map(|t| self.ty(t)).collect()),
+            syn::Type::Paren(p) => self.ty(&p.elem),
+            syn::Type::Group(g) => self.ty(&g.elem),
+            syn::Type::Infer(_) => Ty::Any("_".into()),
+            other => Ty::Other(other.to_token_stream().to_string()),
+        }
+    }
+
+    fn path(&self, path: &syn::Path) -> Ty {
+        let Some(last) = path.segments.last() else { return Ty::Any("_".into()) };
+        let first = path.segments.first().map(|s| s.ident.to_string()).unwrap_or_default();
+        // `T::Item` may be anything.
+        if path.segments.len() > 1 && (self.parameters.contains(&first) || first == "Self") {
+            return Ty::Any("_".into());
+        }
+        let ident = last.ident.to_string();
+        let name = if is_blanked(&ident) {
+            self.text.get(last.ident.span().byte_range()).unwrap_or("$").to_owned()
+        } else {
+            ident.strip_prefix("r#").map_or(ident.clone(), str::to_owned)
+        };
+        let arguments: Vec<Ty> = match &last.arguments {
+            syn::PathArguments::AngleBracketed(list) => {
+                let types = list.args.iter().filter_map(|a| match a {
+                    syn::GenericArgument::Type(t) => Some(self.ty(t)),
+                    syn::GenericArgument::Const(_) => Some(Ty::Any("_".into())),
+                    _ => None,
+                });
+                types.collect()
+            }
+            _ => Vec::new(),
+        };
+        if arguments.is_empty() && (self.parameters.contains(&name) || name.starts_with('$')) {
+            return Ty::Any(name);
+        }
+        Ty::Named(name, arguments)
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn header(text: &str) -> Header {
+        Header::of(&syn::parse_str(text).unwrap(), text).unwrap()
+    }
+
+    fn demand(ty: &str, trait_: &str) -> Header {
+        Header { self_ty: Ty::parse(ty).unwrap(), trait_: Ty::parse(trait_).unwrap() }
+    }
+
+    fn fits(text: &str, ty: &str, trait_: &str) -> Option<usize> {
+        header(text).fits(&demand(ty, trait_)).map(|b| b.len())
+    }
+
+    #[test]
+    fn an_impl_is_told_from_its_neighbours_by_all_its_types() {
+        assert_eq!(fits("impl Add for a::Big {}", "b::Big", "Add"), Some(0));
+        assert_eq!(fits("impl Add<&Big> for Big {}", "Big", "Add"), None);
+        assert_eq!(fits("impl Add<&Big> for Big {}", "Big", "Add<&'a Big>"), Some(0));
+        assert_eq!(fits("impl<'a> Add<Big> for &'a Big {}", "Big", "Add"), None);
+        assert_eq!(fits("impl Add<u32> for Big {}", "Big", "Add<{integer}>"), Some(0));
+        assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
+        assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
+    }
+
+    #[test]
+    fn variables_stand_for_one_thing_each() {
+        assert_eq!(fits("impl<T> From<T> for W<T> {}", "W<u8>", "From<u8>"), Some(1));
+        assert_eq!(fits("impl<T> From<T> for W<T> {}", "W<u8>", "From<u16>"), None);
+        assert_eq!(fits("impl<T: X> Y for T {}", "Z", "Y"), Some(1));
+        assert_eq!(fits("impl<T> Iterator for I<T> where T: X {}", "I<_>", "Iterator"), Some(0));
+        assert_eq!(fits("impl<T: X> From<T::Item> for A {}", "A", "From<u8>"), Some(1));
+    }
+
+    #[test]
+    fn an_argument_that_is_left_out_is_the_type_itself() {
+        assert_eq!(fits("impl PartialEq<A> for A {}", "A", "PartialEq"), Some(0));
+        assert_eq!(fits("impl PartialEq for A {}", "A", "PartialEq<A>"), Some(0));
+        assert_eq!(fits("impl PartialEq for A {}", "A", "PartialEq<B>"), None);
+    }
+}
