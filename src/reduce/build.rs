@@ -89,6 +89,7 @@ impl Builder<'_> {
             catch_all: false,
             fixed: false,
             elementwise: false,
+            makes_items: false,
             macro_name: String::new(),
             words: BTreeSet::new(),
             local: self.local,
@@ -492,6 +493,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     self.nodes[id].words = idents(m.mac.tokens.clone()).into_iter().collect();
                     self.attributes(id, &m.attrs);
                     let rules = rules(m.mac.tokens.clone(), self.text);
+                    self.nodes[id].makes_items = rules.iter().all(|r| r.items.is_some());
                     self.nodes[id].elementwise = rules.iter().all(|r| r.elementwise);
                     rules.iter().for_each(|r| self.rule(id, r));
                 }

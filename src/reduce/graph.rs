@@ -9,7 +9,7 @@ use super::nodes::{Kind, NodeId, Tree};
 use crate::compile::{Checked, Compiler, DiagnosticSpan, FILE_NAME};
 use crate::error::Result;
 use crate::source::edit::{Edit, Piece, apply};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often marks that rustc refuses are taken back before the graph is given up.
 const TRIES: usize = 4;
@@ -103,26 +103,30 @@ fn own_marks<'a>(text: &'a str, tree: &'a Tree) -> impl Iterator<Item = Edit> + 
 
 fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec<NodeId>> {
     let calls = tree.calls_by_macro();
+    let inner_calls = tree.inner_calls_by_macro();
     let mut uses = vec![BTreeSet::new(); tree.nodes.len()];
     for d in &checked.diagnostics {
         let Some(id) = d.message.split(NOTE).nth(1).and_then(|n| n.parse::<NodeId>().ok()) else { continue };
         for span in d.spans.iter().filter(|s| s.is_primary) {
             let Some(from) = user(span, pieces, tree) else { continue };
-            if from != id {
-                uses[from].insert(id);
+            if from == id {
+                continue;
             }
+            uses[from].insert(id);
             // What a macro makes needs the call that makes it, as far as that can be told.
             let Some(definition) = tree.made_by(id) else { continue };
-            let calls = calls.get(tree.nodes[definition].name.as_str()).map_or(&[][..], Vec::as_slice);
             let name = places(span, pieces).next().map_or("", |at| identifier(&text[at..]));
-            match calls {
-                &[only] if only != from => uses[from].extend(tree.elements(only, std::iter::once(name))),
-                several if tree.nodes[id].name.starts_with('$') => {
-                    let named = several.iter().filter(|&&c| c != from && tree.nodes[c].words.contains(name));
+            let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(tree.nodes[definition].name.as_str()).cloned();
+            match of(&calls).as_deref() {
+                Some(&[only]) => uses[from].extend(tree.elements(only, std::iter::once(name))),
+                Some(several) if tree.nodes[id].name.starts_with('$') => {
+                    let named = several.iter().filter(|&&c| tree.nodes[c].words.contains(name));
                     uses[from].extend(named.flat_map(|&c| tree.elements(c, std::iter::once(name))));
                 }
                 _ => {}
             }
+            uses[from].extend(tree.likely_inner(&of(&inner_calls).unwrap_or_default(), std::iter::once(name)));
+            uses[from].remove(&from);
         }
     }
     uses.into_iter().map(|s| s.into_iter().collect()).collect()

@@ -147,6 +147,8 @@ pub struct Node {
     /// Its parts stay: an enum whose numbers may be seen, a body that ends in a panic or a loop and would be a stub
     /// without the rest, a macro call that may need all it is given. For an `extern crate`: it is `self`.
     pub fixed: bool,
+    /// For macro definitions: all of its rules make items. For calls in a macro's rule: the macro that is called does.
+    pub makes_items: bool,
     /// For macro definitions: each element that it is called with is made into items of its own.
     pub elementwise: bool,
     /// For macro calls: the macro's name.
@@ -284,11 +286,21 @@ impl Tree {
     /// of those.
     #[must_use]
     pub fn calls_by_macro(&self) -> BTreeMap<&str, Vec<NodeId>> {
+        self.calls(false)
+    }
+
+    /// The same for the calls that stand in the rules of macros.
+    #[must_use]
+    pub fn inner_calls_by_macro(&self) -> BTreeMap<&str, Vec<NodeId>> {
+        self.calls(true)
+    }
+
+    fn calls(&self, in_macro: bool) -> BTreeMap<&str, Vec<NodeId>> {
         let nodes = self.nodes.iter().enumerate();
         let macros: BTreeMap<&str, &BTreeSet<String>> =
             nodes.clone().filter(|(_, n)| n.kind == Kind::MacroRules).map(|(_, n)| (n.name.as_str(), &n.words)).collect();
         let mut calls: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
-        for (call, node) in nodes.filter(|(_, n)| n.kind == Kind::MacroCall && !n.in_macro) {
+        for (call, node) in nodes.filter(|(_, n)| n.kind == Kind::MacroCall && n.in_macro == in_macro) {
             let Some((&first, _)) = macros.get_key_value(node.macro_name.as_str()) else { continue };
             let mut seen = BTreeSet::from([first]);
             let mut todo = vec![first];
@@ -304,6 +316,19 @@ impl Tree {
             }
         }
         calls
+    }
+
+    /// Of calls in the rules of macros, in each rule those that share most of the names.
+    #[must_use]
+    pub fn likely_inner<'w>(&self, calls: &[NodeId], words: impl Iterator<Item = &'w str> + Clone) -> Vec<NodeId> {
+        let rule = |c: NodeId| self.ancestors(c).find(|&a| self.nodes[a].kind == Kind::MacroRule);
+        let shared = |c: NodeId| words.clone().filter(|w| self.nodes[c].words.contains(*w)).count();
+        let mut most: BTreeMap<Option<NodeId>, usize> = BTreeMap::new();
+        for &call in calls {
+            let best = most.entry(rule(call)).or_default();
+            *best = shared(call).max(*best);
+        }
+        calls.iter().copied().filter(|&c| shared(c) == most[&rule(c)]).collect()
     }
 
     fn members_by_call(&self) -> BTreeMap<NodeId, Vec<NodeId>> {
@@ -372,8 +397,17 @@ fn fix_calls(nodes: &mut [Node]) {
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
         *elementwise.entry(definition.name.clone()).or_insert(true) &= definition.elementwise;
     }
-    for call in nodes.iter_mut().filter(|n| n.kind == Kind::MacroCall) {
-        call.fixed = !elementwise.get(&call.macro_name).copied().unwrap_or(false);
+    let mut makes_items: BTreeMap<String, bool> = BTreeMap::new();
+    for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
+        *makes_items.entry(definition.name.clone()).or_insert(true) &= definition.makes_items;
+    }
+    for i in 0..nodes.len() {
+        if nodes[i].kind == Kind::MacroCall {
+            let among_items = matches!(nodes[nodes[i].parent].kind, Kind::MacroRule | Kind::Module | Kind::Repetition);
+            let call = &mut nodes[i];
+            call.fixed = !elementwise.get(&call.macro_name).copied().unwrap_or(false);
+            call.makes_items = call.in_macro && among_items && makes_items.get(&call.macro_name).copied().unwrap_or(false);
+        }
     }
 }
 

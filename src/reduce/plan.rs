@@ -52,7 +52,8 @@ impl Basis<'_> {
     fn on_demand(&self, id: NodeId) -> bool {
         let node = &self.tree.nodes[id];
         let in_trait_impl = node.kind == Kind::ImplFn && self.tree.nodes[node.parent].kind == Kind::TraitImpl;
-        !node.local && (self.graph.marked[id] || in_trait_impl || node.for_trait_impls)
+        let inner_call = node.kind == Kind::MacroCall && node.makes_items;
+        !node.local && (self.graph.marked[id] || in_trait_impl || node.for_trait_impls || inner_call)
     }
 }
 

@@ -84,6 +84,7 @@ fn prefix_count(painted: &[u8], colour: u8) -> Vec<u32> {
 /// Functions that macros made stand at the macro's definition: find the calls by the names in the function's path.
 fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Option<usize>]) -> BTreeSet<NodeId> {
     let calls = tree.calls_by_macro();
+    let inner_calls = tree.inner_calls_by_macro();
     let mut found = BTreeSet::new();
     for function in coverage.called() {
         let Some(region) = function.regions.first() else { continue };
@@ -93,23 +94,25 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             let Some(definition) = tree.ancestors(tree.at(image)).find(|&a| tree.nodes[a].kind == Kind::MacroRules) else {
                 continue;
             };
-            let calls = calls.get(tree.nodes[definition].name.as_str()).map_or(&[][..], Vec::as_slice);
             let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            let in_module = |&&c: &&NodeId| {
-                let mut modules = tree.ancestors(c).skip(1).filter(|&a| tree.nodes[a].kind == Kind::Module);
+            let in_module = |&c: &NodeId| {
+                let around = || tree.ancestors(c).skip(1);
+                let mut modules = around().filter(|&a| tree.nodes[a].kind == Kind::Module);
                 let mut impls =
                     tree.ancestors(c).skip(1).map(|a| tree.nodes[a].type_name.as_str()).filter(|t| !t.is_empty());
                 modules.all(|m| path.contains(tree.nodes[m].name.as_str())) && impls.all(|t| path.contains(t))
             };
-            let here: Vec<NodeId> = calls.iter().filter(in_module).copied().collect();
             // Of several calls those that share most names with the path; names of modules are no sign.
             let shared = |c: NodeId| {
                 let of_module = |w: &str| tree.ancestors(c).skip(1).any(|a| tree.nodes[a].name == w);
                 tree.nodes[c].words.iter().filter(|w| path.contains(w.as_str()) && !of_module(w)).count()
             };
+            let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(tree.nodes[definition].name.as_str()).cloned();
+            let here: Vec<NodeId> = of(&calls).unwrap_or_default().into_iter().filter(in_module).collect();
             let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
             let likely = here.into_iter().filter(|&c| shared(c) == most);
             found.extend(likely.flat_map(|c| tree.elements(c, path.iter().copied())));
+            found.extend(tree.likely_inner(&of(&inner_calls).unwrap_or_default(), path.iter().copied()));
         }
     }
     found

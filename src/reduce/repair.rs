@@ -36,6 +36,8 @@ pub(super) struct Repairer {
     by_name: BTreeMap<String, Vec<NodeId>>,
     /// The calls that may lead to a macro's definition, by its name.
     calls: BTreeMap<String, Vec<NodeId>>,
+    /// The same for those in the rules of macros.
+    inner_calls: BTreeMap<String, Vec<NodeId>>,
 }
 
 /// One error, in terms of the bundle.
@@ -62,8 +64,9 @@ impl Repairer {
                 by_name.entry(n.name.clone()).or_default().push(i);
             }
         }
-        let calls = plan.tree.calls_by_macro().into_iter().map(|(name, calls)| (name.to_owned(), calls)).collect();
-        Repairer { by_name, calls }
+        let owned = |calls: BTreeMap<&str, Vec<NodeId>>| calls.into_iter().map(|(m, c)| (m.to_owned(), c)).collect();
+        let (calls, inner_calls) = (owned(plan.tree.calls_by_macro()), owned(plan.tree.inner_calls_by_macro()));
+        Repairer { by_name, calls, inner_calls }
     }
 
     /// What all errors together ask for. `effort` grows while nothing helps.
@@ -432,6 +435,9 @@ impl Repairer {
                         let parts = told.flat_map(|c| tree.elements(c, names.iter().copied()));
                         let able = parts.filter(|&p| plan.cut[i] || !plan.stands(p));
                         found.extend(able.flat_map(|p| [(bindings.len(), p), (bindings.len(), i)]));
+                        let inner = self.inner_calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
+                        let inner = tree.likely_inner(inner, names.iter().copied()).into_iter().filter(|&c| plan.cut[c]);
+                        found.extend(inner.map(|c| (bindings.len(), c)));
                     } else if plan.cut[i] {
                         found.push((bindings.len(), i));
                     }

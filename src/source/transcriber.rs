@@ -152,7 +152,14 @@ impl Blanked {
             match (&list[i], list.get(i + 1)) {
                 (TokenTree::Punct(p), Some(TokenTree::Ident(name))) if p.as_char() == '$' => {
                     let r = range(p.span()).start..range(name.span()).end;
-                    self.metavariable(r, fragments.get(&name.to_string()).map(String::as_str));
+                    let fragment = fragments.get(&name.to_string()).map(String::as_str);
+                    self.metavariable(r, fragment);
+                    // The attributes of an item go with it.
+                    let mut before = i;
+                    while fragment == Some("item") && before >= 2 && is_punct(Some(&list[before - 2]), '#') {
+                        self.fill(range(list[before - 2].span()).start..range(list[before - 1].span()).end, b' ');
+                        before -= 2;
+                    }
                     i += 1;
                 }
                 (TokenTree::Punct(p), Some(TokenTree::Group(g))) if p.as_char() == '$' => {

@@ -257,7 +257,11 @@ fn without_left_out(original: &str, test_at: usize, gist: &str) -> Option<String
 fn identity_in_macro(tree: &Tree, id: NodeId, text: &str) -> Vec<String> {
     let known_by = |a: NodeId| {
         let n = &tree.nodes[a];
-        let rule = if n.kind == Kind::MacroRule { &text[n.name_range.clone()] } else { "" };
+        let rule = match n.kind {
+            Kind::MacroRule => &text[n.name_range.clone()],
+            Kind::MacroCall => &text[n.range.clone()],
+            _ => "",
+        };
         let words: String =
             if n.kind == Kind::UseLeaf { n.words.iter().map(|w| format!("{w} ")).collect() } else { String::new() };
         format!("{:?} {} {} {} {rule}{words}", n.kind, n.name, n.type_name, n.trait_name)
