@@ -88,7 +88,7 @@ impl Builder<'_> {
             required: false,
             catch_all: false,
             fixed: false,
-            elementwise: false,
+            elementwise: None,
             makes_items: false,
             macro_name: String::new(),
             words: BTreeSet::new(),
@@ -214,12 +214,15 @@ impl Builder<'_> {
 
     /// The elements that a call is given in braces, each on lines of its own.
     fn entries(&mut self, call: NodeId, mac: &syn::Macro) {
-        if self.in_macro || !matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
+        if !matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
             return;
         }
+        let mut before = 0;
         for entry in line_groups(mac.tokens.clone()) {
             let id = self.push(Kind::Entry, node_range(&entry));
             self.nodes[id].parent = call;
+            self.nodes[id].elementwise = Some(before);
+            before += entry.clone().into_iter().count();
             self.nodes[id].words = idents(entry).into_iter().collect();
         }
     }
@@ -494,7 +497,8 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     self.attributes(id, &m.attrs);
                     let rules = rules(m.mac.tokens.clone(), self.text);
                     self.nodes[id].makes_items = rules.iter().all(|r| r.items.is_some());
-                    self.nodes[id].elementwise = rules.iter().all(|r| r.elementwise);
+                    let most = rules.iter().map(|r| r.elementwise).try_fold(0, |most, r| r.map(|before| before.max(most)));
+                    self.nodes[id].elementwise = most;
                     rules.iter().for_each(|r| self.rule(id, r));
                 }
                 None => {

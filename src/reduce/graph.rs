@@ -125,7 +125,8 @@ fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec
                 }
                 _ => {}
             }
-            uses[from].extend(tree.likely_inner(&of(&inner_calls).unwrap_or_default(), std::iter::once(name)));
+            let inner = tree.likely_inner(&of(&inner_calls).unwrap_or_default(), std::iter::once(name));
+            uses[from].extend(inner.into_iter().flat_map(|c| tree.elements(c, std::iter::once(name))));
             uses[from].remove(&from);
         }
     }

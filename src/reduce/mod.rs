@@ -127,7 +127,15 @@ impl Prepared {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
         let whole = self.whole(test);
-        if std::env::var("WHY").is_ok() { eprintln!("SITE {:?}", test); for &i in test.function.iter() { eprintln!("{}", &self.bundle.text[self.tree.nodes[i].range.clone()]); } for (i,n) in self.tree.nodes.iter().enumerate().filter(|(_,n)| n.kind==Kind::MacroCall && n.in_macro) { eprintln!("IN {i} {} whole {} ran {}", n.makes_items, whole[i], ran.macro_calls.contains(&i)); } }
+        if std::env::var("WHY").is_ok() {
+            eprintln!("SITE {:?}", test);
+            for &i in test.function.iter() {
+                eprintln!("{}", &self.bundle.text[self.tree.nodes[i].range.clone()]);
+            }
+            for (i, n) in self.tree.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::MacroCall && n.in_macro) {
+                eprintln!("IN {i} {} whole {} ran {}", n.makes_items, whole[i], ran.macro_calls.contains(&i));
+            }
+        }
         let never = self.cuttable(ran, &whole, goal);
         let basis = Basis {
             text: &self.bundle.text,

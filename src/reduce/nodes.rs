@@ -149,8 +149,9 @@ pub struct Node {
     pub fixed: bool,
     /// For macro definitions: all of its rules make items. For calls in a macro's rule: the macro that is called does.
     pub makes_items: bool,
-    /// For macro definitions: each element that it is called with is made into items of its own.
-    pub elementwise: bool,
+    /// For macro definitions: each element that it is called with is made into items of its own; so many tokens stand
+    /// before the first. For elements of a call: the tokens before it.
+    pub elementwise: Option<usize>,
     /// For macro calls: the macro's name.
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.
@@ -265,7 +266,8 @@ impl Tree {
     pub fn close_containers(&self, cut: &mut [bool], wanted: &[bool]) {
         for i in (1..self.nodes.len()).rev() {
             let children = &self.children[i];
-            let entries = || children.iter().all(|&c| self.nodes[c].kind == Kind::Entry);
+            let element = |c: NodeId| self.nodes[c].kind == Kind::Entry && !self.nodes[c].fixed;
+            let entries = || children.iter().all(|&c| element(c));
             if (self.nodes[i].kind.is_container() || self.nodes[i].kind == Kind::MacroCall && entries())
                 && !(wanted[i] && self.nodes[i].kind == Kind::Module)
                 && !children.is_empty()
@@ -334,10 +336,12 @@ impl Tree {
     fn members_by_call(&self) -> BTreeMap<NodeId, Vec<NodeId>> {
         let calls = self.calls_by_macro();
         let mut out: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        let inner = self.inner_calls_by_macro();
         for (i, node) in self.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Fn && n.in_macro && !n.local) {
             let items_around = self.ancestors(node.parent).take_while(|&a| self.nodes[a].kind != Kind::MacroRule);
             let Some(definition) = self.made_by(i).filter(|_| items_around.count() <= 1) else { continue };
-            for &call in calls.get(self.nodes[definition].name.as_str()).into_iter().flatten() {
+            let name = self.nodes[definition].name.as_str();
+            for &call in [&calls, &inner].into_iter().filter_map(|c| c.get(name)).flatten() {
                 if self.nodes[self.nodes[call].parent].kind == Kind::TraitImpl {
                     out.entry(call).or_default().push(i);
                 }
@@ -350,8 +354,8 @@ impl Tree {
     /// names, else all of them; the call itself where it is not made of elements.
     #[must_use]
     pub fn elements<'w>(&self, call: NodeId, words: impl Iterator<Item = &'w str> + Clone) -> Vec<NodeId> {
-        let entries: Vec<NodeId> =
-            self.children[call].iter().copied().filter(|&c| self.nodes[c].kind == Kind::Entry).collect();
+        let element = |c: NodeId| self.nodes[c].kind == Kind::Entry && !self.nodes[c].fixed;
+        let entries: Vec<NodeId> = self.children[call].iter().copied().filter(|&c| element(c)).collect();
         if entries.is_empty() || self.nodes[call].fixed {
             return vec![call];
         }
@@ -393,9 +397,10 @@ impl Tree {
 
 /// Tells the macro calls of which parts can go.
 fn fix_calls(nodes: &mut [Node]) {
-    let mut elementwise: BTreeMap<String, bool> = BTreeMap::new();
+    let mut elementwise: BTreeMap<String, Option<usize>> = BTreeMap::new();
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
-        *elementwise.entry(definition.name.clone()).or_insert(true) &= definition.elementwise;
+        let known = elementwise.entry(definition.name.clone()).or_insert(Some(0));
+        *known = known.zip(definition.elementwise).map(|(a, b)| a.max(b));
     }
     let mut makes_items: BTreeMap<String, bool> = BTreeMap::new();
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
@@ -405,8 +410,13 @@ fn fix_calls(nodes: &mut [Node]) {
         if nodes[i].kind == Kind::MacroCall {
             let among_items = matches!(nodes[nodes[i].parent].kind, Kind::MacroRule | Kind::Module | Kind::Repetition);
             let call = &mut nodes[i];
-            call.fixed = !elementwise.get(&call.macro_name).copied().unwrap_or(false);
+            call.elementwise = elementwise.get(&call.macro_name).copied().flatten();
+            call.fixed = call.elementwise.is_none();
             call.makes_items = call.in_macro && among_items && makes_items.get(&call.macro_name).copied().unwrap_or(false);
+        }
+        if nodes[i].kind == Kind::Entry {
+            // What stands before the elements stays.
+            nodes[i].fixed = nodes[nodes[i].parent].elementwise.is_none_or(|before| nodes[i].elementwise < Some(before));
         }
     }
 }

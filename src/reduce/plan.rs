@@ -53,7 +53,9 @@ impl Basis<'_> {
         let node = &self.tree.nodes[id];
         let in_trait_impl = node.kind == Kind::ImplFn && self.tree.nodes[node.parent].kind == Kind::TraitImpl;
         let inner_call = node.kind == Kind::MacroCall && node.makes_items;
-        !node.local && (self.graph.marked[id] || in_trait_impl || node.for_trait_impls || inner_call)
+        let member = node.for_trait_impls && !node.name.starts_with('$');
+        let element = node.kind == Kind::Entry && !node.fixed;
+        !node.local && (self.graph.marked[id] || in_trait_impl || member || inner_call || element)
     }
 }
 
@@ -148,7 +150,7 @@ impl<'a> Plan<'a> {
                     (Kind::TraitImpl, Kind::ImplConst | Kind::ImplType | Kind::MacroCall) => true,
                     (Kind::TraitImpl, Kind::ImplFn) => self.ran[c] || self.is_demanded(id, c),
                     (Kind::Trait, Kind::TraitType | Kind::MacroCall) => true,
-                    (Kind::MacroCall, Kind::Entry) => self.is_entry_demanded(id, c),
+                    (Kind::MacroCall, Kind::Entry) => child.fixed || self.is_entry_demanded(id, c),
                     _ => false,
                 }
             };

@@ -112,7 +112,8 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
             let likely = here.into_iter().filter(|&c| shared(c) == most);
             found.extend(likely.flat_map(|c| tree.elements(c, path.iter().copied())));
-            found.extend(tree.likely_inner(&of(&inner_calls).unwrap_or_default(), path.iter().copied()));
+            let inner = tree.likely_inner(&of(&inner_calls).unwrap_or_default(), path.iter().copied());
+            found.extend(inner.into_iter().flat_map(|c| tree.elements(c, path.iter().copied())));
         }
     }
     found

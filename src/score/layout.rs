@@ -5,7 +5,8 @@
 //!
 //! 1. A `{` ends its line; a `}` ends the line before it. Closing braces are no lines.
 //! 2. Directly inside braces, `;` ends a line, and so does a `,` that separates match arms, named fields, variants,
-//!    members of a struct expression or pattern. Inside a macro's braces every `,` does: nobody knows what it means.
+//!    members of a struct expression or pattern. Inside a macro's braces every `,` does: nobody knows what it means;
+//!    in those of a call in the place of an item or a member, the end of a line of the text does, too.
 //! 3. Commas and semicolons at a line's ends, and trailing commas in lists, are dropped.
 //! 4. A line without a word (identifier, literal, lifetime) is no line: `)`, `} else`'s brace, `..`.
 //! 5. Comments are gone, doc comments and `#[doc]` too; so are `#[cfg(…)]`; `#[cfg_attr(p, a, b)]` stands for `#[a]`
@@ -16,6 +17,7 @@
 //!    dropped from paths.
 //! 9. `r#x` is `x`; white space is folded; visibility is kept.
 
+use crate::source::tokens::line_groups;
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -24,9 +26,12 @@ use syn::visit::Visit;
 /// Names of crates whose prefix is dropped from paths.
 pub(super) type Names = FxHashSet<String>;
 
-/// The commas of a text that end a line, by their byte offset (rule 2).
+/// Where lines end, by byte offset (rule 2): at these commas, and before these tokens.
 #[derive(Default)]
-pub(super) struct Separators(FxHashSet<usize>);
+pub(super) struct Separators {
+    commas: FxHashSet<usize>,
+    starts: FxHashSet<usize>,
+}
 
 impl Separators {
     /// Those of a whole file.
@@ -37,11 +42,20 @@ impl Separators {
     }
 
     fn add(&mut self, comma: &syn::Token![,]) {
-        self.0.insert(comma.spans[0].byte_range().start);
+        self.commas.insert(comma.spans[0].byte_range().start);
     }
 
     fn add_all<T>(&mut self, list: &syn::punctuated::Punctuated<T, syn::Token![,]>) {
         list.pairs().filter_map(|p| p.punct().copied()).for_each(|comma| self.add(comma));
+    }
+
+    /// The lines of what an item macro call is given in braces.
+    fn add_lines(&mut self, mac: &syn::Macro) {
+        if matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
+            let groups = line_groups(mac.tokens.clone());
+            let first = groups.into_iter().filter_map(|g| g.into_iter().next());
+            self.starts.extend(first.map(|t| t.span().byte_range().start));
+        }
     }
 
     fn add_braced(&mut self, tokens: TokenStream, in_braces: bool) {
@@ -49,7 +63,7 @@ impl Separators {
             match tree {
                 TokenTree::Group(g) => self.add_braced(g.stream(), g.delimiter() == Delimiter::Brace),
                 TokenTree::Punct(p) if in_braces && p.as_char() == ',' => {
-                    self.0.insert(p.span().byte_range().start);
+                    self.commas.insert(p.span().byte_range().start);
                 }
                 _ => {}
             }
@@ -83,6 +97,23 @@ impl<'ast> Visit<'ast> for Separators {
         syn::visit::visit_pat_struct(self, node);
     }
 
+    fn visit_item_macro(&mut self, node: &'ast syn::ItemMacro) {
+        if node.ident.is_none() {
+            self.add_lines(&node.mac);
+        }
+        syn::visit::visit_item_macro(self, node);
+    }
+
+    fn visit_impl_item_macro(&mut self, node: &'ast syn::ImplItemMacro) {
+        self.add_lines(&node.mac);
+        syn::visit::visit_impl_item_macro(self, node);
+    }
+
+    fn visit_trait_item_macro(&mut self, node: &'ast syn::TraitItemMacro) {
+        self.add_lines(&node.mac);
+        syn::visit::visit_trait_item_macro(self, node);
+    }
+
     fn visit_macro(&mut self, node: &'ast syn::Macro) {
         self.add_braced(node.tokens.clone(), matches!(node.delimiter, syn::MacroDelimiter::Brace(_)));
     }
@@ -104,6 +135,9 @@ enum Token {
 fn flatten(tokens: TokenStream, separators: &Separators, out: &mut Vec<Token>) {
     let mut quote = false;
     for tree in tokens {
+        if separators.starts.contains(&tree.span().byte_range().start) {
+            out.push(Token::Punct(',', true));
+        }
         match tree {
             TokenTree::Group(g) => {
                 let (open, close) = match g.delimiter() {
@@ -131,7 +165,7 @@ fn flatten(tokens: TokenStream, separators: &Separators, out: &mut Vec<Token>) {
                 continue;
             }
             TokenTree::Punct(p) => {
-                let ends = p.as_char() == ',' && separators.0.contains(&p.span().byte_range().start);
+                let ends = p.as_char() == ',' && separators.commas.contains(&p.span().byte_range().start);
                 out.push(Token::Punct(p.as_char(), ends));
             }
             TokenTree::Literal(l) => out.push(Token::Word(l.to_string())),

@@ -16,8 +16,9 @@ pub struct Rule {
     pub items: Option<syn::File>,
     /// Every `$(…)` with its separator and operator, those around others first.
     pub repetitions: Vec<Range<usize>>,
-    /// What it is called with is one repetition, and each element of that is made into items of its own.
-    pub elementwise: bool,
+    /// What it is called with is a repetition behind so many tokens, and each element of that is made into items of
+    /// its own.
+    pub elementwise: Option<usize>,
     /// Every metavariable that stands for nothing in `items`: those for a visibility.
     pub blanks: Vec<Range<usize>>,
 }
@@ -84,51 +85,78 @@ fn rule(matcher: Group, body: &Group, range_: Range<usize>, text: &str) -> Rule 
     blanked.stream(body.stream(), &fragments);
     let Blanked { bytes, repetitions, blanks, .. } = blanked;
     let items = String::from_utf8(bytes).ok().and_then(|t| syn::parse_file(&format!("{}{t}", " ".repeat(inner.start))).ok());
-    let elementwise = items.is_some() && only_repetition(matcher.stream()) && only_in_repetitions(body.stream(), &fragments);
-    Rule { range: range_, matcher, items, repetitions, elementwise, blanks }
-}
-
-/// Whether a matcher is one `$(…)*`, behind which a separator may stand.
-fn only_repetition(matcher: TokenStream) -> bool {
-    let list: Vec<TokenTree> = matcher.into_iter().collect();
-    let [dollar, TokenTree::Group(_), rest @ ..] = list.as_slice() else { return false };
-    let Some(operator) = rest.iter().position(|t| is_punct(Some(t), '*') || is_punct(Some(t), '+')) else { return false };
-    let optional = |rest: &[TokenTree]| matches!(rest, [dollar, TokenTree::Group(_), q] if is_punct(Some(dollar), '$') && is_punct(Some(q), '?'));
-    let behind = &rest[operator + 1..];
-    is_punct(Some(dollar), '$') && operator <= 2 && (behind.is_empty() || optional(behind))
-}
-
-/// Whether no variable of the matcher stands outside the repetitions at the top of what a rule makes.
-fn only_in_repetitions(body: TokenStream, fragments: &BTreeMap<String, String>) -> bool {
-    let list: Vec<TokenTree> = body.into_iter().collect();
-    let names_variable = |tree: &TokenTree| {
-        let mut found = false;
-        crate::source::tokens::walk(tree.clone().into(), &mut |inner| {
-            found |= inner.windows(2).any(|w| {
-                is_punct(Some(&w[0]), '$') && matches!(&w[1], TokenTree::Ident(i) if fragments.contains_key(&i.to_string()))
-            });
-        });
-        found
+    let elementwise = match repetition(matcher.stream()) {
+        Some((before, elements)) if items.is_some() && only_in_repetitions(body.stream(), &elements) => Some(before),
+        _ => None,
     };
-    let after_dollar = |i: usize| i > 0 && is_punct(list.get(i - 1), '$');
-    let bare =
-        |i: usize| matches!(&list[i], TokenTree::Ident(n) if after_dollar(i) && fragments.contains_key(&n.to_string()));
-    let in_group = |i: usize| matches!(&list[i], TokenTree::Group(_)) && !after_dollar(i) && names_variable(&list[i]);
-    (0..list.len()).all(|i| !bare(i) && !in_group(i))
+    Rule { range: range_, matcher, items, repetitions, elementwise, blanks }
 }
 
 /// The kind of each metavariable in a matcher: `$x:ty` is a `ty`.
 fn fragments_of(matcher: TokenStream, out: &mut BTreeMap<String, String>) {
     crate::source::tokens::walk(matcher, &mut |list| {
         for w in list.windows(4) {
-            if let [TokenTree::Punct(dollar), TokenTree::Ident(name), TokenTree::Punct(colon), TokenTree::Ident(kind)] = w
-                && dollar.as_char() == '$'
-                && colon.as_char() == ':'
+            if let [dollar, TokenTree::Ident(name), colon, TokenTree::Ident(kind)] = w
+                && is_punct(Some(dollar), '$')
+                && is_punct(Some(colon), ':')
             {
                 out.insert(name.to_string(), kind.to_string());
             }
         }
     });
+}
+
+/// The tokens that a matcher takes before a `$(…)*` that ends it, and the variables in that.
+///
+/// A separator may stand behind the repetition. What has no fixed number of tokens may not stand before it.
+fn repetition(matcher: TokenStream) -> Option<(usize, BTreeMap<String, String>)> {
+    let list: Vec<TokenTree> = matcher.into_iter().collect();
+    let is_repetition = |w: &[TokenTree]| is_punct(Some(&w[0]), '$') && matches!(w[1], TokenTree::Group(_));
+    let at = list.windows(2).position(is_repetition)?;
+    let rest = &list[at + 2..];
+    let operator = rest.iter().position(|t| is_punct(Some(t), '*') || is_punct(Some(t), '+'))?;
+    let behind = &rest[operator + 1..];
+    let optional =
+        matches!(behind, [dollar, TokenTree::Group(_), q] if is_punct(Some(dollar), '$') && is_punct(Some(q), '?'));
+    if operator > 2 || !(behind.is_empty() || optional) {
+        return None;
+    }
+    let mut before = 0;
+    let mut i = 0;
+    while i < at {
+        before += 1;
+        match (&list[i], &list[i..]) {
+            (dollar, [_, TokenTree::Ident(_), colon, TokenTree::Ident(kind), ..]) if is_punct(Some(dollar), '$') => {
+                if !is_punct(Some(colon), ':') || !["ident", "tt", "literal", "block"].iter().any(|k| kind == k) {
+                    return None;
+                }
+                i += 4;
+            }
+            _ => i += 1,
+        }
+    }
+    let TokenTree::Group(elements) = &list[at + 1] else { return None };
+    let mut variables = BTreeMap::new();
+    fragments_of(elements.stream(), &mut variables);
+    Some((before, variables))
+}
+
+/// Whether none of the variables stands outside the repetitions at the top of what a rule makes.
+fn only_in_repetitions(body: TokenStream, variables: &BTreeMap<String, String>) -> bool {
+    let list: Vec<TokenTree> = body.into_iter().collect();
+    let is_variable = |tree: &TokenTree| matches!(tree, TokenTree::Ident(i) if variables.contains_key(&i.to_string()));
+    let names_variable = |tree: &TokenTree| {
+        let mut found = false;
+        crate::source::tokens::walk(tree.clone().into(), &mut |inner| {
+            found |= inner.windows(2).any(|w| is_punct(Some(&w[0]), '$') && is_variable(&w[1]));
+        });
+        found
+    };
+    let after_dollar = |i: usize| i > 0 && is_punct(list.get(i - 1), '$');
+    (0..list.len()).all(|i| match &list[i] {
+        TokenTree::Group(_) => after_dollar(i) || !names_variable(&list[i]),
+        tree => !(after_dollar(i) && is_variable(tree)),
+    })
 }
 
 struct Blanked {
@@ -245,13 +273,15 @@ mod unit {
 
     #[test]
     fn a_rule_is_elementwise_when_each_element_makes_items_of_its_own() {
-        let elementwise = |text: &str| parsed(text)[0].elementwise;
+        let elementwise = |text: &str| parsed(text)[0].elementwise.is_some();
         assert!(elementwise("macro_rules! m { ($($t:ty)*) => { const A: u8 = 1; $(impl X for $t {})* } }"));
         assert!(elementwise("macro_rules! m { ($($t:ty),* $(,)?) => { $(impl X for $t {})* } }"));
         assert!(elementwise("macro_rules! m { ($($i:item)+) => { $(#[cfg(x)] $i)+ } }"));
         assert!(!elementwise("macro_rules! m { ($($t:ident),*) => { enum E { $($t),* } } }"));
         assert!(!elementwise("macro_rules! m { ($a:item $b:item) => { $a $b } }"));
-        assert!(!elementwise("macro_rules! m { ($n:ident: $($t:ty)*) => { $(impl X for $t {})* } }"));
+        let text = "macro_rules! m { ($n:ident: $($t:ty)*) => { $(impl $n for $t {})* } }";
+        assert_eq!(parsed(text)[0].elementwise, Some(2));
+        assert!(!elementwise("macro_rules! m { ($n:ty, $($t:ty)*) => { $(impl X for $t {})* } }"));
     }
 
     #[test]
