@@ -95,24 +95,40 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
                 continue;
             };
             let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            let in_module = |&c: &NodeId| {
+            let fits = |&c: &NodeId| {
                 let around = || tree.ancestors(c).skip(1);
+                let named = |name: &str| name.is_empty() || path.contains(name);
                 let mut modules = around().filter(|&a| tree.nodes[a].kind == Kind::Module);
-                let mut impls =
-                    tree.ancestors(c).skip(1).map(|a| tree.nodes[a].type_name.as_str()).filter(|t| !t.is_empty());
-                modules.all(|m| path.contains(tree.nodes[m].name.as_str())) && impls.all(|t| path.contains(t))
+                let of_impl = |a: NodeId| named(&tree.nodes[a].type_name) && named(&tree.nodes[a].trait_name);
+                (tree.nodes[c].in_macro || modules.all(|m| named(&tree.nodes[m].name))) && around().all(of_impl)
             };
             // Of several calls those that share most names with the path; names of modules are no sign.
             let shared = |c: NodeId| {
                 let of_module = |w: &str| tree.ancestors(c).skip(1).any(|a| tree.nodes[a].name == w);
                 tree.nodes[c].words.iter().filter(|w| path.contains(w.as_str()) && !of_module(w)).count()
             };
-            let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(tree.nodes[definition].name.as_str()).cloned();
-            let here: Vec<NodeId> = of(&calls).unwrap_or_default().into_iter().filter(in_module).collect();
+            let made_by = tree.nodes[definition].name.as_str();
+            let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(made_by).cloned().unwrap_or_default();
+            let inner: Vec<NodeId> = of(&inner_calls).into_iter().filter(fits).collect();
+            let leads_here = |&c: &NodeId| {
+                let mut names = vec![tree.nodes[c].macro_name.as_str()];
+                let mut i = 0;
+                while i < names.len() && names[i] != made_by {
+                    let from = inner.iter().filter(|&&c| tree.made_by(c).is_some_and(|m| tree.nodes[m].name == names[i]));
+                    let next = from.map(|&c| tree.nodes[c].macro_name.as_str());
+                    let new: Vec<&str> = next.filter(|n| !names.contains(n)).collect();
+                    names.extend(new);
+                    i += 1;
+                }
+                i < names.len()
+            };
+            let here: Vec<NodeId> = of(&calls).into_iter().filter(fits).collect();
+            let direct: Vec<NodeId> = here.iter().copied().filter(leads_here).collect();
+            let here = if direct.is_empty() { here } else { direct };
             let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
             let likely = here.into_iter().filter(|&c| shared(c) == most);
             found.extend(likely.flat_map(|c| tree.elements(c, path.iter().copied())));
-            let inner = tree.likely_inner(&of(&inner_calls).unwrap_or_default(), path.iter().copied());
+            let inner = tree.likely_inner(&inner, path.iter().copied());
             found.extend(inner.into_iter().flat_map(|c| tree.elements(c, path.iter().copied())));
         }
     }

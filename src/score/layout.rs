@@ -17,7 +17,7 @@
 //!    dropped from paths.
 //! 9. `r#x` is `x`; white space is folded; visibility is kept.
 
-use crate::source::tokens::line_groups;
+use crate::source::tokens::{is_punct, line_groups, walk};
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
@@ -52,10 +52,13 @@ impl Separators {
     /// The lines of what an item macro call is given in braces.
     fn add_lines(&mut self, mac: &syn::Macro) {
         if matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
-            let groups = line_groups(mac.tokens.clone());
-            let first = groups.into_iter().filter_map(|g| g.into_iter().next());
-            self.starts.extend(first.map(|t| t.span().byte_range().start));
+            self.add_line_starts(mac.tokens.clone());
         }
+    }
+
+    fn add_line_starts(&mut self, tokens: TokenStream) {
+        let first = line_groups(tokens).into_iter().filter_map(|g| g.into_iter().next());
+        self.starts.extend(first.map(|t| t.span().byte_range().start));
     }
 
     fn add_braced(&mut self, tokens: TokenStream, in_braces: bool) {
@@ -100,6 +103,18 @@ impl<'ast> Visit<'ast> for Separators {
     fn visit_item_macro(&mut self, node: &'ast syn::ItemMacro) {
         if node.ident.is_none() {
             self.add_lines(&node.mac);
+        } else {
+            // Calls in what the macro makes.
+            walk(node.mac.tokens.clone(), &mut |list| {
+                for w in list.windows(3) {
+                    if let [TokenTree::Ident(_), bang, TokenTree::Group(g)] = w
+                        && is_punct(Some(bang), '!')
+                        && g.delimiter() == Delimiter::Brace
+                    {
+                        self.add_line_starts(g.stream());
+                    }
+                }
+            });
         }
         syn::visit::visit_item_macro(self, node);
     }
