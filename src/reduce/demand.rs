@@ -51,6 +51,94 @@ pub(super) fn bounds(text: &str) -> Vec<Header> {
     out
 }
 
+/// The operators of binary expressions: as messages put them, and their traits.
+const OPERATORS: &[(&str, &str)] = &[
+    ("==", "PartialEq"),
+    ("!=", "PartialEq"),
+    ("<", "PartialOrd"),
+    ("<=", "PartialOrd"),
+    (">", "PartialOrd"),
+    (">=", "PartialOrd"),
+    ("+", "Add"),
+    ("-", "Sub"),
+    ("*", "Mul"),
+    ("/", "Div"),
+    ("%", "Rem"),
+    ("&", "BitAnd"),
+    ("|", "BitOr"),
+    ("^", "BitXor"),
+    ("<<", "Shl"),
+    (">>", "Shr"),
+    ("+=", "AddAssign"),
+    ("-=", "SubAssign"),
+    ("*=", "MulAssign"),
+    ("/=", "DivAssign"),
+    ("%=", "RemAssign"),
+    ("&=", "BitAndAssign"),
+    ("|=", "BitOrAssign"),
+    ("^=", "BitXorAssign"),
+    ("<<=", "ShlAssign"),
+    (">>=", "ShrAssign"),
+];
+
+/// How a message about an operator begins, its trait, and whether the type that has to implement it comes first.
+const PHRASES: &[(&str, &str, bool)] = &[
+    ("cannot add-assign", "AddAssign", false),
+    ("cannot subtract-assign", "SubAssign", false),
+    ("cannot multiply-assign", "MulAssign", true),
+    ("cannot divide-assign", "DivAssign", true),
+    ("cannot calculate and assign the remainder", "RemAssign", true),
+    ("cannot add", "Add", false),
+    ("cannot subtract", "Sub", false),
+    ("cannot multiply", "Mul", true),
+    ("cannot divide", "Div", true),
+    ("cannot calculate the remainder", "Rem", true),
+    ("can't compare", "PartialEq", true),
+];
+
+/// The demand of an operator that a type has not.
+pub(super) fn of_operator(message: &str) -> Option<Header> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let (first, second) = (quoted.next()?, quoted.next());
+    let header = |ty: &str, trait_: &str, argument: Option<&str>| {
+        let self_ty = Ty::parse(ty)?;
+        let arguments = argument.and_then(Ty::parse).into_iter().collect();
+        Some(Header { self_ty, trait_: Ty::Named(trait_.to_owned(), arguments) })
+    };
+    if let Some((_, trait_, own_first)) = PHRASES.iter().find(|(phrase, ..)| message.starts_with(phrase)) {
+        return if *own_first { header(first, trait_, second) } else { header(second?, trait_, Some(first)) };
+    }
+    let by_symbol = |symbol: &str| OPERATORS.iter().find(|(s, _)| *s == symbol).map(|(_, t)| *t);
+    if message.starts_with("binary operation") || message.starts_with("binary assignment operation") {
+        return header(second?, by_symbol(first)?, None);
+    }
+    if message.starts_with("cannot apply unary operator") {
+        return header(second?, if first == "-" { "Neg" } else { "Not" }, None);
+    }
+    if message.starts_with("no implementation for") {
+        let (own, symbol, other) = OPERATORS.iter().find_map(|(s, _)| {
+            let (own, other) = first.split_once(&format!(" {s} "))?;
+            Some((own, *s, other))
+        })?;
+        return header(own, by_symbol(symbol)?, Some(other));
+    }
+    None
+}
+
+/// Of a function with one impl left, arguments of another type are no match: the demands for an impl that takes them,
+/// given the names that stand where it is called.
+pub(super) fn of_argument<'w>(full: &str, names: impl Iterator<Item = &'w str>) -> Vec<Header> {
+    let Some(found) = full.split("found `").nth(1).and_then(|rest| rest.split('`').next()).and_then(Ty::parse) else {
+        return Vec::new();
+    };
+    if !full.contains("arguments to this") {
+        return Vec::new();
+    }
+    let traits: std::collections::BTreeSet<&str> = names.filter(|n| OPERATORS.iter().any(|(_, t)| t == n)).collect();
+    let demand = |t: &str| Header { self_ty: Ty::Any("_".into()), trait_: Ty::Named(t.to_owned(), vec![found.clone()]) };
+    traits.into_iter().map(demand).collect()
+}
+
 #[cfg(test)]
 mod unit {
     use super::*;
@@ -63,5 +151,21 @@ mod unit {
         assert_eq!(pairs("the trait `Clone` is not implemented for `&mut x::Y`"), [pair("&mut Y", "Clone")]);
         assert_eq!(pairs("`Foo` doesn't implement `std::fmt::Debug`"), [pair("Foo", "Debug")]);
         assert!(pairs("can't find `x` in this scope").is_empty());
+    }
+
+    #[test]
+    fn operators_ask_for_their_traits() {
+        let asks = |message: &str, ty: &str, trait_: &str| {
+            let demand = Header { self_ty: Ty::parse(ty).unwrap(), trait_: Ty::parse(trait_).unwrap() };
+            assert_eq!(of_operator(message), Some(demand), "{message}");
+        };
+        asks("cannot subtract `&B` from `A`", "A", "Sub<&B>");
+        asks("cannot multiply `A` by `B`", "A", "Mul<B>");
+        asks("cannot add-assign `u8` to `A`", "A", "AddAssign<u8>");
+        asks("binary operation `==` cannot be applied to type `m::A`", "A", "PartialEq");
+        asks("binary assignment operation `+=` cannot be applied to type `A`", "A", "AddAssign");
+        asks("no implementation for `A << &B`", "A", "Shl<&B>");
+        asks("cannot apply unary operator `-` to type `A`", "A", "Neg");
+        assert_eq!(of_operator("mismatched types"), None);
     }
 }

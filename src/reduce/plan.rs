@@ -55,7 +55,8 @@ impl Basis<'_> {
         let inner_call = node.kind == Kind::MacroCall && node.makes_items;
         let member = node.for_trait_impls && !node.name.starts_with('$');
         let element = node.kind == Kind::Entry && !node.fixed;
-        !node.local && (self.graph.marked[id] || in_trait_impl || member || inner_call || element)
+        let of_trait = node.kind == Kind::TraitImpl;
+        !node.local && (self.graph.marked[id] || in_trait_impl || member || inner_call || element || of_trait)
     }
 }
 
@@ -172,7 +173,9 @@ impl<'a> Plan<'a> {
         let name = &self.tree.nodes[function].name;
         if self.traits_of(implementation).next().is_none() {
             let functions = self.tree.children[implementation].iter().filter(|&&c| self.tree.nodes[c].kind == Kind::ImplFn);
-            return functions.eq([&function]) || is_required(&self.tree.nodes[implementation].trait_name, name);
+            let unknown = self.tree.nodes[implementation].trait_name.is_empty();
+            return functions.eq([&function]) && (!unknown || name.starts_with('$'))
+                || is_required(&self.tree.nodes[implementation].trait_name, name);
         }
         self.traits_of(implementation).any(|t| {
             self.tree.children[t].iter().any(|&m| {

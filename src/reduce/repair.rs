@@ -3,7 +3,7 @@
 //! Each error is attributed to nodes by its code, its place, and the names that it quotes. What can't be
 //! attributed falls back to wider and wider restores around the error's place, so a repair always ends.
 
-use super::demand::{Impl, bounds, cut_impls};
+use super::demand::{Impl, bounds, cut_impls, of_argument, of_operator};
 use super::graph::{back, identifier, outermost};
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
@@ -109,8 +109,13 @@ impl Repairer {
                 self.trait_imports(plan, fault, remedy);
             }
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
+                let before = remedy.restore.len();
                 self.member_named(plan, fault, remedy);
-                self.implementations(plan, fault, remedy);
+                let demanded: Vec<NodeId> = fault.bounds.iter().flat_map(|b| self.best_for(plan, b)).collect();
+                remedy.restore.extend(demanded);
+                if remedy.restore.len() == before {
+                    self.implementations(plan, fault, remedy);
+                }
             }
             "E0317" => innermost_cuts(plan, fault, remedy),
             "E0392" => variants(plan, fault, remedy),
@@ -380,11 +385,23 @@ impl Repairer {
         }
     }
 
-    /// A member that an impl has and its trait has not any more.
+    /// A member that an impl has and its trait has not any more: it goes too, unless it ran.
     fn trait_member(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
         let Some(name) = fault.words.first() else { return };
+        let members: BTreeSet<NodeId> = fault
+            .places
+            .iter()
+            .chain(&fault.definitions)
+            .filter_map(|&p| tree.ancestors(tree.at(p)).find(|&a| tree.nodes[a].name == *name && plan.stands(a)))
+            .filter(|&m| !plan.ran[m] && !plan.wanted[m] && !plan.whole[m])
+            .collect();
+        if !members.is_empty() {
+            remedy.cut.extend(members);
+            return;
+        }
         for n in self.named(name).filter(|&n| plan.cut[n]) {
-            let owner = &plan.tree.nodes[plan.tree.nodes[n].parent];
+            let owner = &tree.nodes[tree.nodes[n].parent];
             if owner.kind == Kind::Trait && (fault.words.contains(&owner.name)) {
                 remedy.restore.insert(n);
             }
@@ -394,9 +411,19 @@ impl Repairer {
     /// Trait impls and derives for the traits and types that an error names.
     fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let demanded: Vec<NodeId> = fault.bounds.iter().flat_map(|b| self.best_for(plan, b)).collect();
+        let words_here = fault.places.iter().map(|&p| &tree.nodes[tree.at(p)].words);
+        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
+        let demands = fault.bounds.iter().chain(&of_arguments);
+        let demanded: Vec<NodeId> = demands.flat_map(|b| self.best_for(plan, b)).collect();
         if !demanded.is_empty() {
             remedy.restore.extend(demanded);
+            return;
+        }
+        let named =
+            |i: &Impl<'_>| fault.bounds.iter().any(|b| b.self_ty.head() == Some(i.by) && b.trait_.head() == Some(i.of));
+        let by_name: Vec<NodeId> = cut_impls(plan).filter(named).map(|i| i.node).collect();
+        if !by_name.is_empty() {
+            remedy.restore.extend(by_name);
             return;
         }
         let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
@@ -470,6 +497,10 @@ impl Repairer {
                 continue;
             }
             let definition = || self.named(&n.macro_name).filter(|&d| tree.nodes[d].kind == Kind::MacroRules);
+            // The impls of these are known.
+            if definition().next().is_some() && definition().all(|d| tree.nodes[d].makes_items) {
+                continue;
+            }
             let names_trait = |t: &&&str| n.words.contains(**t) || definition().any(|d| tree.nodes[d].words.contains(**t));
             let traits: Vec<&str> = local_traits.iter().filter(names_trait).copied().collect();
             let mut types = words.iter().copied().filter(|w| n.words.contains(*w));
@@ -546,7 +577,7 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
         places,
         definitions,
         words: found,
-        bounds: bounds(&full),
+        bounds: bounds(&full).into_iter().chain(of_operator(&error.message)).collect(),
         full,
     }
 }
@@ -577,7 +608,8 @@ fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let before = remedy.restore.len();
         let made = children.iter().flat_map(|c| tree.made_members.get(c)).flatten();
         let members = children.iter().chain(made).copied();
-        remedy.restore.extend(members.filter(|&c| plan.cut[c] && fault.words.contains(&tree.nodes[c].name)));
+        let named = |c: NodeId| fault.words.contains(&tree.nodes[c].name) || tree.nodes[c].name.starts_with('$');
+        remedy.restore.extend(members.filter(|&c| plan.cut[c] && named(c)));
         if remedy.restore.len() == before {
             let calls = children.iter().copied().filter(|&c| tree.nodes[c].kind == Kind::MacroCall);
             let words = fault.words.iter().map(String::as_str);
