@@ -108,12 +108,12 @@ impl Repairer {
             {
                 self.trait_imports(plan, fault, remedy);
             }
+            "E0599" if fault.full.contains("trait bounds were not satisfied") && self.demands(plan, fault, remedy) => {}
+            "E0381" if assignments(plan, fault, remedy) => {}
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
                 let before = remedy.restore.len();
                 self.member_named(plan, fault, remedy);
-                let demanded: Vec<NodeId> = fault.bounds.iter().flat_map(|b| self.best_for(plan, b)).collect();
-                remedy.restore.extend(demanded);
-                if remedy.restore.len() == before {
+                if !self.demands(plan, fault, remedy) && remedy.restore.len() == before {
                     self.implementations(plan, fault, remedy);
                 }
             }
@@ -154,7 +154,8 @@ impl Repairer {
                 let node = &plan.tree.nodes[leaf];
                 let mut found = false;
                 for w in std::iter::once(&node.name).chain(&node.words).chain(&fault.words) {
-                    for n in self.named(w).filter(|&n| plan.cut[n] && plan.tree.nodes[n].kind.is_item()) {
+                    let gone = |n: NodeId| plan.cut[n] || plan.tree.nodes[n].kind == Kind::Module && !plan.wanted[n];
+                    for n in self.named(w).filter(|&n| gone(n) && plan.tree.nodes[n].kind.is_item()) {
                         remedy.restore.insert(n);
                         found = true;
                     }
@@ -411,12 +412,7 @@ impl Repairer {
     /// Trait impls and derives for the traits and types that an error names.
     fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        let words_here = fault.places.iter().map(|&p| &tree.nodes[tree.at(p)].words);
-        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
-        let demands = fault.bounds.iter().chain(&of_arguments);
-        let demanded: Vec<NodeId> = demands.flat_map(|b| self.best_for(plan, b)).collect();
-        if !demanded.is_empty() {
-            remedy.restore.extend(demanded);
+        if self.demands(plan, fault, remedy) {
             return;
         }
         let named =
@@ -443,6 +439,17 @@ impl Repairer {
             self.implementing_macros(plan, &words, &mut found);
         }
         remedy.restore.extend(found);
+    }
+
+    /// The impls that an error spells out; `false` when none of them is there to come back.
+    fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+        let words_here = fault.places.iter().map(|&p| &plan.tree.nodes[plan.tree.at(p)].words);
+        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
+        let demands = fault.bounds.iter().chain(&of_arguments);
+        let demanded: Vec<NodeId> = demands.flat_map(|b| self.best_for(plan, b)).collect();
+        let any = !demanded.is_empty();
+        remedy.restore.extend(demanded);
+        any
     }
 
     /// What would make a demand true and is cut: of all impls, those with the fewest variables.
@@ -633,6 +640,22 @@ fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
             return;
         }
     }
+}
+
+/// The assignments that give a variable its value; `false` when none is cut.
+fn assignments(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+    let tree = plan.tree;
+    let (Some(name), Some(&place)) = (fault.words.first(), fault.places.first()) else { return false };
+    let Some(function) = tree.function(tree.at(place)) else { return false };
+    let assigns = |i: NodeId| {
+        let rest = plan.text[tree.nodes[i].range.clone()].strip_prefix(name.as_str()).map(str::trim_start);
+        rest.is_some_and(|r| r.starts_with('=') && !r.starts_with("=="))
+    };
+    let gone = |&i: &NodeId| tree.nodes[i].kind == Kind::Stmt && !plan.stands(i) && assigns(i);
+    let found: Vec<NodeId> = tree.subtree(function).filter(gone).collect();
+    let any = !found.is_empty();
+    remedy.restore.extend(found);
+    any
 }
 
 /// The smallest cut pieces right around an error.

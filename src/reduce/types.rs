@@ -61,9 +61,11 @@ impl Ty {
     /// Reads a type as a message quotes it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Ty> {
-        let mut plain = text.trim().to_owned();
-        for unknown in ["{integer}", "{float}"] {
-            plain = plain.replace(unknown, "_");
+        // `{integer}`, `{closure@…}`, and what is left out of a long name, may be anything.
+        let mut plain = text.trim().replace("...", "_");
+        while let Some((before, rest)) = plain.split_once('{') {
+            let (_, after) = rest.split_once('}')?;
+            plain = format!("{before}_{after}");
         }
         let parsed = syn::parse_str::<syn::Type>(&plain).ok()?;
         Some(Reader { parameters: BTreeSet::new(), text: "" }.ty(&parsed))
@@ -215,6 +217,7 @@ mod unit {
         assert_eq!(fits("impl Add<&Big> for Big {}", "Big", "Add<&'a Big>"), Some(0));
         assert_eq!(fits("impl<'a> Add<Big> for &'a Big {}", "Big", "Add"), None);
         assert_eq!(fits("impl Add<u32> for Big {}", "Big", "Add<{integer}>"), Some(0));
+        assert_eq!(fits("impl<I> Clone for C<I> {}", "C<Map<IntoIter<i32>, ...>>", "Clone"), Some(1));
         assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
     }
