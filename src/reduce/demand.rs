@@ -27,7 +27,9 @@ pub(super) fn cut_impls<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = Impl<'p>
 pub(super) fn bounds(text: &str) -> Vec<Header> {
     let mut out: Vec<Header> = Vec::new();
     let mut add = |ty: &str, trait_: &str| {
-        if let (Some(self_ty), Some(trait_ @ Ty::Named(..))) = (Ty::parse(ty), Ty::parse(trait_)) {
+        if let (Some(self_ty), Some(trait_ @ Ty::Named(..))) = (Ty::parse(ty), Ty::parse(trait_))
+            && !matches!(self_ty, Ty::Any(_))
+        {
             let demand = Header { self_ty, trait_ };
             if !out.contains(&demand) {
                 out.push(demand);

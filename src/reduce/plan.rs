@@ -17,6 +17,8 @@ pub(super) struct Plan<'a> {
     pub(super) pinned: Vec<bool>,
     /// What an error asked for.
     pub(super) wanted: Vec<bool>,
+    /// What came back together with alternatives to it: perhaps one of them will do.
+    pub(super) doubtful: Vec<bool>,
     /// What is not to come back by being mentioned: imports whose target is gone, and what lints had cut.
     dropped: Vec<bool>,
     /// Followed already.
@@ -110,7 +112,7 @@ impl<'a> Plan<'a> {
     fn new(basis: Basis<'a>, cut: Vec<bool>, followed: bool) -> Plan<'a> {
         let none = vec![false; cut.len()];
         let visited = vec![followed; cut.len()];
-        Plan { basis, cut, pinned: none.clone(), wanted: none.clone(), dropped: none, visited }
+        Plan { basis, cut, pinned: none.clone(), wanted: none.clone(), doubtful: none.clone(), dropped: none, visited }
     }
 
     /// Whether the node stands in the text: neither it nor anything around it is cut.
@@ -183,6 +185,18 @@ impl<'a> Plan<'a> {
                 m_node.required && m_node.name == *name && !self.cut[m]
             })
         })
+    }
+
+    /// What kept impls have for a function of a trait, and did not run.
+    pub(super) fn members_of(&self, function: NodeId) -> Vec<NodeId> {
+        let node = &self.tree.nodes[function];
+        if node.kind != Kind::TraitFn {
+            return Vec::new();
+        }
+        let implements = |i: NodeId| self.traits_of(i).any(|t| t == node.parent);
+        let impls = (0..self.tree.nodes.len()).filter(|&i| self.tree.nodes[i].kind == Kind::TraitImpl && !self.cut[i]);
+        let members = impls.filter(|&i| implements(i)).flat_map(|i| self.tree.children[i].iter().copied());
+        members.filter(|&m| self.tree.nodes[m].name == node.name && !self.ran[m]).collect()
     }
 
     /// Whether an element of a macro call in an impl makes a function that the kept trait has without a default.

@@ -29,6 +29,8 @@ const STD_METHODS: &[(&str, &[&str])] = &[
 pub(super) struct Remedy {
     pub(super) restore: BTreeSet<NodeId>,
     pub(super) cut: BTreeSet<NodeId>,
+    /// Of what is restored, what the errors ask for without leaving a choice.
+    pub(super) sure: BTreeSet<NodeId>,
 }
 
 /// Attributes errors to nodes.
@@ -73,14 +75,23 @@ impl Repairer {
     pub(super) fn remedy(&self, plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) -> Remedy {
         let mut remedy = Remedy::default();
         let faults: Vec<Fault<'_>> = checked.errors().map(|e| fault(e, pieces)).collect();
-        for fault in &faults {
-            self.attribute(plan, fault, &mut remedy);
-        }
         let standing = |n: &NodeId| {
             // A module without anything in it goes, too, unless it is asked for.
             plan.cut[*n] || !plan.stands(*n) || (plan.tree.nodes[*n].kind == Kind::Module && !plan.wanted[*n])
         };
-        remedy.restore.retain(standing);
+        for fault in &faults {
+            let mut own = Remedy::default();
+            self.attribute(plan, fault, &mut own);
+            own.restore.retain(standing);
+            // All that an impl or a `match` lacks is named.
+            let named = matches!(fault.code, "E0046" | "E0004" | "E0005");
+            if named || own.restore.len() == 1 {
+                own.sure.extend(own.restore.iter().copied());
+            }
+            remedy.restore.append(&mut own.restore);
+            remedy.cut.append(&mut own.cut);
+            remedy.sure.append(&mut own.sure);
+        }
         // What is not understood may well follow from what is.
         if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
             for fault in &faults {
@@ -446,9 +457,16 @@ impl Repairer {
         let words_here = fault.places.iter().map(|&p| &plan.tree.nodes[plan.tree.at(p)].words);
         let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
         let demands = fault.bounds.iter().chain(&of_arguments);
-        let demanded: Vec<NodeId> = demands.flat_map(|b| self.best_for(plan, b)).collect();
-        let any = !demanded.is_empty();
-        remedy.restore.extend(demanded);
+        let mut any = false;
+        for demand in demands {
+            let best: BTreeSet<NodeId> = self.best_for(plan, demand).into_iter().collect();
+            let impls = best.iter().filter(|&&n| matches!(plan.tree.nodes[n].kind, Kind::TraitImpl | Kind::Derive));
+            if impls.count() == 1 {
+                remedy.sure.extend(&best);
+            }
+            any |= !best.is_empty();
+            remedy.restore.extend(best);
+        }
         any
     }
 

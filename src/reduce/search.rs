@@ -15,8 +15,6 @@ const MAX_POLISH: usize = 12;
 
 /// Checks that trying without single nodes may take.
 const MAX_TRIALS: usize = 40;
-/// How many doubtful nodes are first tried together.
-const TRIAL_CHUNK: usize = 4;
 
 /// The compiler at work on one plan.
 pub(super) struct Search<'c> {
@@ -55,6 +53,7 @@ impl<'c> Search<'c> {
             }
             for &id in &remedy.restore {
                 changed |= plan.restore(id, pin);
+                plan.doubtful[id] = !remedy.sure.contains(&id);
             }
             plan.settle();
             if changed {
@@ -77,8 +76,7 @@ impl<'c> Search<'c> {
     pub(super) fn try_without(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
         let mut budget = MAX_TRIALS;
         let mut any = false;
-        let mut todo: Vec<Vec<NodeId>> = doubtful(plan).chunks(TRIAL_CHUNK).map(<[NodeId]>::to_vec).collect();
-        todo.reverse();
+        let mut todo = vec![doubtful(plan)];
         while let Some(chunk) = todo.pop() {
             let chunk: Vec<NodeId> = chunk.into_iter().filter(|&i| plan.stands(i)).collect();
             if chunk.is_empty() || budget == 0 {
@@ -88,6 +86,10 @@ impl<'c> Search<'c> {
             let mut without = plan.clone();
             for &i in &chunk {
                 without.drop_node(i);
+                // The impls of a trait's function go with it.
+                for member in without.members_of(i) {
+                    without.drop_node(member);
+                }
             }
             if self.compiler.check(&without.render().0, &[])?.ok {
                 *plan = without;
@@ -134,21 +136,18 @@ impl<'c> Search<'c> {
 /// What did not run and stands, and is worth a try without it: first items, then parts of bodies; in the order of
 /// the text, so that what is around comes before what is inside and takes it along.
 fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
-    use Kind::{Derive, Fn, ImplFn, MacroCall, Trait, TraitFn, TraitImpl, Variant};
     let tree = plan.tree;
     let standing = || (1..tree.nodes.len()).filter(|&i| !plan.pinned[i] && plan.stands(i));
     let item = |&i: &NodeId| {
         let n = &tree.nodes[i];
-        let kind = match n.kind {
-            TraitImpl | Derive | ImplFn | TraitFn | Fn | Trait => true,
-            Variant => plan.may_trim(i),
-            // Calls that seem to have made what ran are not doubted.
-            MacroCall => plan.wanted[i],
-            _ => false,
-        };
-        kind && !plan.ran[i] && !plan.whole[i] && !n.local
+        // A function that a trait demands may be there for nobody but its impls.
+        let of_trait = n.kind == Kind::TraitFn && n.required;
+        let variant = n.kind == Kind::Variant && plan.may_trim(i);
+        let item = n.kind.is_item() && n.kind != Kind::Module && n.kind != Kind::Variant
+            || matches!(n.kind, Kind::Derive | Kind::Entry);
+        (of_trait || plan.doubtful[i] && (item || variant)) && !plan.ran[i] && !plan.whole[i] && !n.local
     };
-    let part = |&i: &NodeId| tree.nodes[i].kind.in_body() && plan.never[i];
+    let part = |&i: &NodeId| plan.doubtful[i] && tree.nodes[i].kind.in_body() && plan.never[i];
     standing().filter(item).chain(standing().filter(part)).collect()
 }
 

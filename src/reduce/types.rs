@@ -65,7 +65,9 @@ impl Ty {
         let mut plain = text.trim().replace("...", "_");
         while let Some((before, rest)) = plain.split_once('{') {
             let (_, after) = rest.split_once('}')?;
-            plain = format!("{before}_{after}");
+            // Behind the type of a function stands its name.
+            let unknown = if before.ends_with(' ') { "" } else { "_" };
+            plain = format!("{before}{unknown}{after}");
         }
         let parsed = syn::parse_str::<syn::Type>(&plain).ok()?;
         Some(Reader { parameters: BTreeSet::new(), text: "" }.ty(&parsed))
@@ -218,6 +220,7 @@ mod unit {
         assert_eq!(fits("impl<'a> Add<Big> for &'a Big {}", "Big", "Add"), None);
         assert_eq!(fits("impl Add<u32> for Big {}", "Big", "Add<{integer}>"), Some(0));
         assert_eq!(fits("impl<I> Clone for C<I> {}", "C<Map<IntoIter<i32>, ...>>", "Clone"), Some(1));
+        assert_eq!(fits("impl<I> Clone for C<I> {}", "C<fn(i32) -> R<u8> {R::<u8>::Ok}>", "Clone"), Some(1));
         assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
     }
