@@ -274,8 +274,9 @@ impl<'a> Plan<'a> {
         let mut next = tree.subtree(statement).end;
         while at < end {
             let stop = tree.nodes.get(next).map_or(end, |n| n.range.start.min(end));
-            let words = self.text[at..stop.max(at)].split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            if words.into_iter().any(|w| node.words.contains(w)) {
+            let code = self.text[at..stop.max(at)].lines().map(|line| line.split("//").next().unwrap_or(line));
+            let mut words = code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+            if words.any(|w| node.words.contains(w)) {
                 return true;
             }
             at = stop.max(at);
@@ -365,7 +366,9 @@ impl<'a> Plan<'a> {
             // A call without any of its elements is none.
             let elements = self.tree.elements(id, std::iter::empty());
             if elements.iter().all(|&e| self.cut[e]) {
-                changed |= elements.into_iter().fold(false, |any, e| self.keep(e) || any);
+                for element in elements {
+                    changed |= self.keep(element);
+                }
             }
         }
         changed

@@ -7,7 +7,7 @@ use super::demand::{Impl, bounds, cut_impls, of_argument, of_operator};
 use super::graph::{back, identifier, outermost};
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
-use super::types::Header;
+use super::types::{Header, Ty};
 use crate::compile::{Checked, Diagnostic};
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
@@ -239,9 +239,17 @@ impl Repairer {
                 return;
             }
         }
+        let on_the_way = way_of(plan, here, fault);
+        if !on_the_way.is_empty() {
+            remedy.sure.extend(&on_the_way);
+            remedy.restore.extend(on_the_way);
+            return;
+        }
         let modules: BTreeSet<NodeId> = modules_around(plan, here).collect();
         let mut found = false;
-        let candidates: Vec<NodeId> = self.named(name).filter(|&n| plan.cut[n] || !plan.stands(n)).collect();
+        // What is declared in a body is known in that body alone.
+        let known = |n: NodeId| !tree.nodes[n].local || tree.function(n) == tree.function(here);
+        let candidates: Vec<NodeId> = self.named(name).filter(|&n| (plan.cut[n] || !plan.stands(n)) && known(n)).collect();
         // An import in scope.
         for &n in &candidates {
             if tree.nodes[n].kind == Kind::UseLeaf && modules.contains(&tree.module(n)) {
@@ -375,7 +383,10 @@ impl Repairer {
                 words.contains(&o.type_name) || words.contains(&o.name)
             })
             .collect();
-        if exact.is_empty() {
+        let fitting = receiver(fault).map(|r| best_owners(plan, &members, &r)).unwrap_or_default();
+        if !fitting.is_empty() {
+            remedy.restore.extend(fitting);
+        } else if exact.is_empty() {
             remedy.restore.extend(members.iter().copied());
             if members.is_empty() {
                 self.macro_calls(plan, tree.at(fault.places.first().copied().unwrap_or(0)), name, remedy);
@@ -534,6 +545,31 @@ impl Repairer {
             }
         }
     }
+}
+
+/// The type that a message finds no method for.
+fn receiver(fault: &Fault<'_>) -> Option<Ty> {
+    let quoted = fault.message.split("found for ").nth(1)?.split('`').nth(1)?;
+    Ty::parse(quoted).filter(|t| !matches!(t, Ty::Any(_)))
+}
+
+/// Of members of trait impls, those that a method call on a type can mean, the impls with the fewest variables first.
+fn best_owners(plan: &Plan<'_>, members: &[NodeId], receiver: &Ty) -> Vec<NodeId> {
+    let tree = plan.tree;
+    let mut types = vec![receiver.clone(), Ty::Ref(Box::new(receiver.clone()))];
+    let mut inner = receiver;
+    while let Ty::Ref(t) | Ty::Slice(t) = inner {
+        types.push((**t).clone());
+        inner = t;
+    }
+    let rank = |member: NodeId| {
+        let header = tree.nodes[tree.nodes[member].parent].header.as_ref()?;
+        let asks = |ty: &Ty| Header { self_ty: ty.clone(), trait_: Ty::Any("_".into()) };
+        types.iter().filter_map(|ty| header.fits(&asks(ty))).map(|bindings| bindings.len()).min()
+    };
+    let ranked: Vec<(usize, NodeId)> = members.iter().filter_map(|&m| Some((rank(m)?, m))).collect();
+    let best = ranked.iter().map(|(rank, _)| *rank).min();
+    ranked.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, m)| m).collect()
 }
 
 /// Traits that an error code stands for without naming them.
@@ -702,6 +738,26 @@ fn outermost_cuts(plan: &Plan<'_>, function: NodeId) -> Vec<NodeId> {
         .filter(|&i| plan.cut[i] && tree.nodes[i].kind.in_body())
         .filter(|&i| !tree.ancestors(i).skip(1).take_while(|&a| a != function).any(|a| plan.cut[a]))
         .collect()
+}
+
+/// Where a message says in which module a name is not found: what is cut of the way to it, and the name's own item.
+fn way_of(plan: &Plan<'_>, here: NodeId, fault: &Fault<'_>) -> BTreeSet<NodeId> {
+    let tree = plan.tree;
+    let mut quoted = fault.message.split('`').skip(1).step_by(2);
+    let (Some(name), Some(module)) = (quoted.next(), quoted.next()) else { return BTreeSet::new() };
+    if !fault.message.contains(" in module `") && !fault.message.contains("` in `") {
+        return BTreeSet::new();
+    }
+    let mut path: Vec<String> = module.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect();
+    path.push(name.to_owned());
+    let from = tree.module(here);
+    let mut way = BTreeSet::new();
+    super::paths::resolve(tree, from, &path, &mut way);
+    let end = super::paths::resolve(tree, from, &path[..path.len() - 1], &mut BTreeSet::new());
+    let own = end.into_iter().flat_map(|m| tree.children[m].iter().copied());
+    way.extend(own.filter(|&c| tree.nodes[c].name == name && tree.nodes[c].kind.is_item()));
+    way.retain(|&n| plan.cut[n] || !plan.stands(n) || tree.nodes[n].kind == Kind::Module && !plan.wanted[n]);
+    way
 }
 
 /// Wider and wider restores around an error that nothing specific helps.

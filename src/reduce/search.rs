@@ -7,6 +7,7 @@ use super::repair::{Remedy, Repairer};
 use crate::compile::{Checked, Compiler, FILE_NAME};
 use crate::error::Result;
 use crate::source::edit::Piece;
+use std::collections::BTreeSet;
 
 /// Rounds of repairs before everything is given back.
 const MAX_ROUNDS: usize = 40;
@@ -113,6 +114,9 @@ impl<'c> Search<'c> {
             let checked =
                 self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros", "unused_macro_rules"])?;
             if !checked.ok {
+                if std::env::var_os("GISTIFY_DEBUG").is_some() {
+                    eprintln!("--- lowered: {}", checked.first_error());
+                }
                 let before = self.rounds;
                 if !self.repair(plan, true)? {
                     return Ok(false);
@@ -148,7 +152,15 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
         (of_trait || plan.doubtful[i] && (item || variant)) && !plan.ran[i] && !plan.whole[i] && !n.local
     };
     let part = |&i: &NodeId| plan.doubtful[i] && tree.nodes[i].kind.in_body() && plan.never[i];
-    standing().filter(item).chain(standing().filter(part)).collect()
+    // A member that an impl of a trait came back for is no more doubtful than the impl.
+    let whole_impl = |i: NodeId| {
+        let parent = tree.nodes[i].parent;
+        let idle = tree.nodes[parent].kind == Kind::TraitImpl && !plan.ran[parent] && !plan.pinned[parent];
+        if idle { parent } else { i }
+    };
+    let mut items: Vec<NodeId> = standing().filter(item).map(whole_impl).collect();
+    items.dedup();
+    items.into_iter().chain(standing().filter(part)).collect()
 }
 
 /// Nodes that lints call unused.
@@ -182,6 +194,14 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
         }
     }
     out.retain(|&i| !plan.pinned[i] && !plan.whole[i] && plan.stands(i));
+    // What is written for a type or a trait goes with it.
+    let gone: BTreeSet<NodeId> = out.iter().copied().collect();
+    let heads = |i: NodeId| {
+        let n = &tree.nodes[i];
+        let of = move |g: &&NodeId| tree.nodes[**g].name == n.trait_name || tree.nodes[**g].name == n.type_name;
+        matches!(n.kind, Kind::TraitImpl | Kind::Impl) && plan.graph.uses[i].iter().filter(of).any(|u| gone.contains(u))
+    };
+    out.extend((1..tree.nodes.len()).filter(|&i| plan.stands(i) && !plan.ran[i] && !plan.whole[i] && heads(i)));
     out
 }
 
