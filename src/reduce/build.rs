@@ -457,7 +457,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             Item::Impl(i) => {
                 let kind = if i.trait_.is_some() { Kind::TraitImpl } else { Kind::Impl };
                 let id = self.push(kind, node_range(item));
-                self.nodes[id].header = Header::of(i, self.text);
+                self.nodes[id].header = Some(Header::of(i, self.text));
                 self.nodes[id].type_name = type_head(&i.self_ty);
                 self.nodes[id].catch_all = i.generics.type_params().any(|p| plain(&p.ident) == self.nodes[id].type_name);
                 if let Some(path) = i.trait_.as_ref().map(|t| &t.0) {

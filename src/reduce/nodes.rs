@@ -132,7 +132,7 @@ pub struct Node {
     pub type_name: String,
     /// The last segment of the trait that an impl is of.
     pub trait_name: String,
-    /// For an impl of a trait: which for which.
+    /// For an impl: what for what.
     pub header: Option<Header>,
     /// For an arm: the whole `match`.
     pub group: Range<usize>,

@@ -7,9 +7,10 @@ use super::demand::{Impl, bounds, cut_impls, of_argument, of_operator};
 use super::graph::{back, identifier, outermost};
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
-use super::types::{Header, Ty};
+use super::types::{Bindings, Header, Ty};
 use crate::compile::{Checked, Diagnostic};
 use crate::source::edit::Piece;
+use crate::source::transcriber::arguments;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Methods that derives give.
@@ -383,7 +384,7 @@ impl Repairer {
                 words.contains(&o.type_name) || words.contains(&o.name)
             })
             .collect();
-        let fitting = receiver(fault).map(|r| best_owners(plan, &members, &r)).unwrap_or_default();
+        let fitting = receiver(fault).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
         if !fitting.is_empty() {
             remedy.restore.extend(fitting);
         } else if exact.is_empty() {
@@ -395,6 +396,31 @@ impl Repairer {
             remedy.restore.extend(exact);
         }
         self.trait_imports(plan, fault, remedy);
+    }
+
+    /// What is cut of the members of a name that a type may have, of the impls with the fewest type parameters.
+    fn best_owners(&self, plan: &Plan<'_>, name: &str, receiver: &Ty) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut types = vec![receiver.clone(), Ty::Ref(Box::new(receiver.clone()))];
+        let mut inner = receiver;
+        while let Ty::Ref(t) | Ty::Slice(t) = inner {
+            types.push((**t).clone());
+            inner = t;
+        }
+        let mut found: Vec<(usize, NodeId)> = Vec::new();
+        for member in self.named(name) {
+            let owner = tree.nodes[member].parent;
+            let Some(header) = &tree.nodes[owner].header else { continue };
+            for ty in &types {
+                let asks = Header { self_ty: ty.clone(), trait_: Ty::Any("_".into()) };
+                let Some(bindings) = header.fits(&asks) else { continue };
+                let own = plan.cut[member].then_some(member);
+                let parts = self.lacking(plan, owner, &bindings).into_iter().chain(own);
+                found.extend(parts.map(|part| (parameters(&bindings), part)));
+            }
+        }
+        let best = found.iter().map(|(rank, _)| *rank).min();
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, part)| part).collect()
     }
 
     /// A trait that is there but not in scope.
@@ -489,21 +515,7 @@ impl Repairer {
             match n.kind {
                 Kind::TraitImpl => {
                     let Some(bindings) = n.header.as_ref().and_then(|h| h.fits(demand)) else { continue };
-                    if let Some(definition) = tree.made_by(i) {
-                        let calls = self.calls.get(&tree.nodes[definition].name).into_iter().flatten().copied();
-                        let told = |w: &str, c: NodeId| tree.nodes[c].words.contains(w);
-                        let names: Vec<&str> =
-                            bindings.iter().filter(|(v, _)| v.starts_with('$')).filter_map(|(_, t)| t.head()).collect();
-                        let told = calls.filter(|&c| names.iter().all(|w| told(w, c)));
-                        let parts = told.flat_map(|c| tree.elements(c, names.iter().copied()));
-                        let able = parts.filter(|&p| plan.cut[i] || !plan.stands(p));
-                        found.extend(able.flat_map(|p| [(bindings.len(), p), (bindings.len(), i)]));
-                        let inner = self.inner_calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
-                        let inner = tree.likely_inner(inner, names.iter().copied()).into_iter().filter(|&c| plan.cut[c]);
-                        found.extend(inner.map(|c| (bindings.len(), c)));
-                    } else if plan.cut[i] {
-                        found.push((bindings.len(), i));
-                    }
+                    found.extend(self.lacking(plan, i, &bindings).into_iter().map(|part| (parameters(&bindings), part)));
                 }
                 Kind::Derive if plan.cut[i] => {
                     let own = &tree.nodes[tree.nodes[n.parent].parent].name;
@@ -516,6 +528,33 @@ impl Repairer {
         }
         let best = found.iter().map(|(rank, _)| *rank).min();
         found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, i)| i).collect()
+    }
+
+    /// What is cut of an impl with these bindings: itself, or the macro call that makes it.
+    fn lacking(&self, plan: &Plan<'_>, implementation: NodeId, bindings: &Bindings) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let Some(definition) = tree.made_by(implementation) else {
+            return if plan.cut[implementation] { vec![implementation] } else { Vec::new() };
+        };
+        let variables: Vec<(&str, &str)> =
+            bindings.iter().filter(|(v, _)| v.starts_with('$')).filter_map(|(v, t)| Some((v.as_str(), t.head()?))).collect();
+        let names = || variables.iter().map(|(_, name)| *name);
+        let calls = self.calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
+        let told =
+            |&c: &NodeId| names().all(|w| tree.nodes[c].words.contains(w)) && makes(plan, c, implementation, &variables);
+        let told: Vec<NodeId> = calls.iter().copied().filter(told).collect();
+        let mut out = Vec::new();
+        for part in told.iter().flat_map(|&c| tree.elements(c, names())) {
+            if plan.cut[implementation] || !plan.stands(part) {
+                out.extend([part, implementation]);
+            }
+        }
+        let direct = told.iter().any(|&c| tree.nodes[c].macro_name == tree.nodes[definition].name);
+        if !direct {
+            let inner = self.inner_calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
+            out.extend(tree.likely_inner(inner, names()).into_iter().filter(|&c| plan.cut[c]));
+        }
+        out
     }
 
     /// Macro calls that may make an impl of one of the traits for one of the types.
@@ -553,23 +592,36 @@ fn receiver(fault: &Fault<'_>) -> Option<Ty> {
     Ty::parse(quoted).filter(|t| !matches!(t, Ty::Any(_)))
 }
 
-/// Of members of trait impls, those that a method call on a type can mean, the impls with the fewest variables first.
-fn best_owners(plan: &Plan<'_>, members: &[NodeId], receiver: &Ty) -> Vec<NodeId> {
+/// How many type parameters of an impl have to stand for something.
+fn parameters(bindings: &Bindings) -> usize {
+    bindings.keys().filter(|v| !v.starts_with('$')).count()
+}
+
+/// Whether a call may give the variables of the rule that holds an impl these values; one that goes through other
+/// macros may.
+fn makes(plan: &Plan<'_>, call: NodeId, implementation: NodeId, variables: &[(&str, &str)]) -> bool {
     let tree = plan.tree;
-    let mut types = vec![receiver.clone(), Ty::Ref(Box::new(receiver.clone()))];
-    let mut inner = receiver;
-    while let Ty::Ref(t) | Ty::Slice(t) = inner {
-        types.push((**t).clone());
-        inner = t;
+    let rule = tree.ancestors(implementation).find(|&a| tree.nodes[a].kind == Kind::MacroRule);
+    let definition = tree.made_by(implementation);
+    let (Some(rule), Some(definition)) = (rule, definition) else { return true };
+    if tree.nodes[call].macro_name != tree.nodes[definition].name {
+        return true;
     }
-    let rank = |member: NodeId| {
-        let header = tree.nodes[tree.nodes[member].parent].header.as_ref()?;
-        let asks = |ty: &Ty| Header { self_ty: ty.clone(), trait_: Ty::Any("_".into()) };
-        types.iter().filter_map(|ty| header.fits(&asks(ty))).map(|bindings| bindings.len()).min()
+    let group = |text: &str| {
+        let group = text.parse::<proc_macro2::TokenStream>().ok()?.into_iter().find_map(|t| match t {
+            proc_macro2::TokenTree::Group(g) => Some(g.stream()),
+            _ => None,
+        })?;
+        Some(group)
     };
-    let ranked: Vec<(usize, NodeId)> = members.iter().filter_map(|&m| Some((rank(m)?, m))).collect();
-    let best = ranked.iter().map(|(rank, _)| *rank).min();
-    ranked.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, m)| m).collect()
+    let matcher = group(&plan.text[tree.nodes[rule].name_range.clone()]);
+    let given = group(&plan.text[tree.nodes[call].range.clone()]);
+    let (Some(matcher), Some(given)) = (matcher, given) else { return true };
+    let Some(values) = arguments(matcher, given) else { return false };
+    variables.iter().all(|(variable, name)| {
+        // What a repetition holds is not told apart.
+        values.get(*variable).is_none_or(|value| Ty::parse(value).is_none_or(|t| t.head().is_none_or(|h| h == *name)))
+    })
 }
 
 /// Traits that an error code stands for without naming them.

@@ -28,7 +28,7 @@ pub enum Ty {
 pub struct Header {
     /// The type.
     pub self_ty: Ty,
-    /// The trait.
+    /// The trait; without a name where there is none.
     pub trait_: Ty,
 }
 
@@ -36,15 +36,15 @@ pub struct Header {
 pub type Bindings = BTreeMap<String, Ty>;
 
 impl Header {
-    /// The header of an impl of a trait in `text`.
+    /// The header of an impl in `text`. Where there is no trait, it has no name.
     #[must_use]
-    pub fn of(item: &syn::ItemImpl, text: &str) -> Option<Header> {
-        let path = &item.trait_.as_ref()?.0;
+    pub fn of(item: &syn::ItemImpl, text: &str) -> Header {
         let parameters: BTreeSet<String> = item.generics.type_params().map(|p| p.ident.to_string()).collect();
         let reader = Reader { parameters, text };
         let self_ty = reader.ty(&item.self_ty);
-        let trait_ = reader.path(path).with_self(&self_ty);
-        Some(Header { self_ty, trait_ })
+        let path = item.trait_.as_ref().map(|t| reader.path(&t.0));
+        let trait_ = path.map_or(Ty::Named(String::new(), Vec::new()), |p| p.with_self(&self_ty));
+        Header { self_ty, trait_ }
     }
 
     /// What the impl's variables stand for when it is to make `demand` true; `None` when it can't.
@@ -201,7 +201,7 @@ mod unit {
     use super::*;
 
     fn header(text: &str) -> Header {
-        Header::of(&syn::parse_str(text).unwrap(), text).unwrap()
+        Header::of(&syn::parse_str(text).unwrap(), text)
     }
 
     fn demand(ty: &str, trait_: &str) -> Header {
