@@ -180,6 +180,9 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     if test.kind == TestKind::MacroCall && !tokens.ends_with([';', '}']) {
         tokens.push(';');
     }
+    if let Some(item) = found.first().filter(|_| test.made_by.is_some()) {
+        tokens = elements_left(&tokens, &gist[range(item, base)], test.name.rsplit("::").next().unwrap_or_default());
+    }
     for (i, item) in found.iter().enumerate() {
         // Of several (under different `cfg`s) one is the test: no other may run in its place.
         let with = if i == 0 { tokens.clone() } else { String::new() };
@@ -251,6 +254,20 @@ fn without_left_out(original: &str, test_at: usize, gist: &str) -> Option<String
     }
     let edits = (1..cut.len()).filter(|&i| cut[i]).map(|i| Edit::delete(tree.cut_range(original, i))).collect();
     Some(apply(original, edits).0)
+}
+
+/// The original call of a macro without the elements that the gist's has not; the one of the test called `name` stays.
+fn elements_left(original: &str, gist: &str, name: &str) -> String {
+    let (Ok(tree), Ok(theirs)) = (Tree::parse(original), Tree::parse(gist)) else { return original.to_owned() };
+    let element = |tree: &Tree, i: NodeId| tree.nodes[i].kind == Kind::Entry;
+    let there = |i: NodeId| {
+        (1..theirs.nodes.len())
+            .filter(|&t| element(&theirs, t))
+            .any(|t| same_tokens(&original[tree.nodes[i].range.clone()], &gist[theirs.nodes[t].range.clone()]))
+    };
+    let left_out = |&i: &NodeId| element(&tree, i) && !there(i) && !tree.nodes[i].words.contains(name);
+    let edits = (1..tree.nodes.len()).filter(left_out).map(|i| Edit::delete(tree.cut_range(original, i))).collect();
+    apply(original, edits).0
 }
 
 /// What a rule or an item of a macro is known by: the kinds and names of what is around it, and its own.
@@ -519,6 +536,29 @@ mod unit {
         assert_eq!(out("mod m { other!(t); cases! { t } }").unwrap(), "mod m { other!(t); cases!(s, t, 1); }");
         assert_eq!(out("mod m { other!([t]); cases!(u); }").unwrap(), "mod m { cases!(s, t, 1); cases!(u); }");
         assert!(out("mod m { cases!(u); } cases!(s, t, 1);").is_err());
+    }
+
+    #[test]
+    fn of_a_macro_that_makes_tests_the_gist_may_leave_out_others_and_nothing_else() {
+        let text = "macro_rules! m {\n    ($n:ident) => {\n        #[test]\n        fn a() { x($n) }\n        #[test]\n        fn b() { y($n) }\n        \
+                    fn x(n: u8) { 1 }\n    };\n    (two) => {};\n}";
+        let mut t = test(&["t"], "a", TestKind::MacroCall, "m! {\n    one(a)\n    two(b)\n}");
+        let identity = Identity::of_text(text).unwrap();
+        let definition = Helper { path: Vec::new(), identity, text: text.into(), at: None };
+        t.made_by = Some(MadeBy { definition, test_at: text.find("#[test]").unwrap() });
+        let shorter = "macro_rules! m {\n    ($n:ident) => {\n        #[test]\n        fn a() { x($n) }\n        fn x(n: u8) { 1 }\n    };\n}";
+        let gist = |definition: &str| format!("{definition} mod t {{ m! {{\n    one(a)\n}} }}");
+        let out = |definition: &str| inject(&gist(definition), &t).map(|i| i.text);
+        assert_eq!(out(shorter).unwrap(), gist(shorter));
+        // What is changed is put back.
+        let changed = shorter.replace("x($n) }", "}").replace("{ 1 }", "{ 2 }");
+        assert!(same_tokens(&out(&changed).unwrap(), &gist(shorter)));
+        // The test itself may not be missing.
+        let without = shorter.replace("fn a() { x($n) }", "fn c() {}");
+        assert!(out(&without).unwrap_err().to_string().ends_with("the macro `m` does not make it any more"));
+        assert!(out("").unwrap_err().to_string().ends_with("`m`, is not in its module"));
+        assert!(inject(&gist(shorter).replace("one(a)", "one(c)"), &t).is_err());
+        assert_eq!(inject(&gist(shorter).replace("one(a)", "two(b, a)"), &t).unwrap().text, gist(shorter));
     }
 
     #[test]
