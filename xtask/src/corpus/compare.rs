@@ -98,16 +98,22 @@ impl Comparison<'_> {
             let what = macro_name(originals[0].1);
             return Compared::Differs(format!("no call of {what}! in the gist makes {}", gist_path.join("::")));
         }
+        let mut fewer = false;
         for (_, call) in &found {
             let mut detail = String::new();
             let same = originals.iter().any(|(module, original)| {
                 let (a, b) = (original.mac.to_token_stream(), call.mac.to_token_stream());
                 difference(a.clone(), b.clone(), &self.rules_for(module)).is_none_or(|text| {
                     detail = text;
-                    self.same_functions(&a, &b, name, module)
+                    fewer = self.same_functions(&a, &b, name, module);
+                    fewer
                 })
             });
             if same {
+                continue;
+            }
+            if originals.iter().any(|(_, original)| lines_are_among(&original.mac.tokens, &call.mac.tokens, name)) {
+                fewer = true;
                 continue;
             }
             if originals.iter().any(|(_, original)| shortened(&original.mac.tokens, &call.mac.tokens)) {
@@ -116,16 +122,19 @@ impl Comparison<'_> {
             return Compared::Differs(format!("the call of {}!: {detail}", macro_name(call)));
         }
         for (module, definition) in definitions(self.gist, &found) {
-            if let Some(detail) = self.definition_differs(module, definition, name) {
-                return Compared::Differs(format!("the definition of {}!: {detail}", plain_name(definition)));
+            match self.compare_definition(module, definition, name) {
+                Compared::Differs(detail) => {
+                    return Compared::Differs(format!("the definition of {}!: {detail}", plain_name(definition)));
+                }
+                other => fewer |= other == Compared::SameInMacro,
             }
         }
-        Compared::SameMacro
+        if fewer { Compared::SameInMacro } else { Compared::SameMacro }
     }
 
-    /// How a `macro_rules!` of the gist differs from the project's: it may have fewer arms, or be the same only
+    /// How a `macro_rules!` of the gist compares with the project's: it may have fewer arms, or be the same only
     /// in the test's own function.
-    fn definition_differs(&self, module: &Module, definition: &ItemMacro, name: &str) -> Option<String> {
+    fn compare_definition(&self, module: &Module, definition: &ItemMacro, name: &str) -> Compared {
         let macro_name = plain_name(definition);
         let home = match &self.rules.wrapper {
             None => module.path.clone(),
@@ -136,20 +145,30 @@ impl Comparison<'_> {
         let near: Vec<Call<'_>> = all.iter().copied().filter(|(m, _)| m.path == home).collect();
         let candidates = if near.is_empty() { all } else { near };
         let mut detail = "the project has no such macro".to_owned();
+        let mut fewer = false;
         let same = candidates.iter().any(|(at, original)| {
             let rules = self.rules_for(at);
             let (a, b) = (&original.mac.tokens, &definition.mac.tokens);
             difference(a.clone(), b.clone(), &rules).is_none_or(|text| {
                 detail = text;
-                arms_are_among(a, b, &rules) || self.same_functions(a, b, name, at)
+                fewer = arms_are_among(a, b, &rules) || self.same_functions(a, b, name, at);
+                fewer
             })
         });
-        (!same).then_some(detail)
+        match (same, fewer) {
+            (true, false) => Compared::SameMacro,
+            (true, true) => Compared::SameInMacro,
+            (false, _) => Compared::Differs(detail),
+        }
     }
 
-    /// Whether the test's function stands in both streams, and every one in the gist's is one of the original's.
+    /// Whether the test's function stands in both streams, under its name or a macro's variable, and every one in the
+    /// gist's is one of the original's.
     fn same_functions(&self, original: &TokenStream, gist: &TokenStream, name: &str, module: &Module) -> bool {
-        let (originals, gists) = (functions_named(original, name), functions_named(gist, name));
+        let (mut originals, mut gists) = (functions_named(original, name), functions_named(gist, name));
+        if gists.is_empty() {
+            (originals, gists) = (functions_named(original, "$"), functions_named(gist, "$"));
+        }
         let rules = self.rules_for(module);
         !gists.is_empty()
             && gists.iter().all(|g| originals.iter().any(|o| difference(o.clone(), g.clone(), &rules).is_none()))
@@ -309,13 +328,40 @@ fn shortened(original: &TokenStream, gist: &TokenStream) -> bool {
     trees(gist.clone()).into_iter().all(|g| originals.any(|o| o == g.to_string()))
 }
 
-/// Every `fn NAME` in a stream, with its attributes, to the end of its block.
+/// Whether the lines of the gist's call are lines of the original's, in their order, and one of them names the test.
+fn lines_are_among(original: &TokenStream, gist: &TokenStream, name: &str) -> bool {
+    let (mut originals, gists) = (lines(original).into_iter(), lines(gist));
+    let text = |line: &TokenStream| line.to_string();
+    gists.iter().any(|line| holds(line, name)) && gists.iter().all(|g| originals.any(|o| text(&o) == text(g)))
+}
+
+/// The tokens of a stream in groups: a line that begins inside none of them begins another.
+fn lines(stream: &TokenStream) -> Vec<TokenStream> {
+    let mut out: Vec<Vec<TokenTree>> = Vec::new();
+    let mut at = 0;
+    for tree in trees(stream.clone()) {
+        let (start, end) = (tree.span().start().line, tree.span().end().line);
+        match out.last_mut().filter(|_| start == at) {
+            Some(line) => line.push(tree),
+            None => out.push(vec![tree]),
+        }
+        at = end;
+    }
+    out.into_iter().map(|line| line.into_iter().collect()).collect()
+}
+
+/// Every `fn NAME` in a stream, with its attributes, to the end of its block; for `$`, every `fn $NAME`.
 fn functions_named(stream: &TokenStream, name: &str) -> Vec<TokenStream> {
     let all = trees(stream.clone());
+    let is_name = |next: &TokenTree| match next {
+        TokenTree::Ident(ident) => plain(ident) == name,
+        TokenTree::Punct(p) => p.to_string() == name,
+        _ => false,
+    };
     let mut out = Vec::new();
     for (i, tree) in all.iter().enumerate() {
         match (tree, all.get(i + 1)) {
-            (TokenTree::Ident(word), Some(TokenTree::Ident(ident))) if word == "fn" && plain(ident) == name => {
+            (TokenTree::Ident(word), Some(next)) if word == "fn" && is_name(next) => {
                 let block =
                     |t: &TokenTree| matches!(t, TokenTree::Group(g) if g.delimiter() == proc_macro2::Delimiter::Brace);
                 if let Some(length) = all[i..].iter().position(block) {
@@ -419,11 +465,32 @@ mod tests {
     }
 
     #[test]
+    fn whole_lines_of_a_call_may_be_left_out_but_not_the_test_s_own() {
+        let original = "macro_rules! m { ($($n:ident($e:expr))*) => {} } m! {\na(1)\nb(2)\nc(\n3)\n}";
+        let gist = |lines: &str| format!("macro_rules! m {{ ($($n:ident($e:expr))*) => {{}} }} m! {{\n{lines}\n}}");
+        let run = |lines: &str| compare(original, &gist(lines), "b", None, None);
+        assert_eq!(run("b(2)"), Compared::SameInMacro);
+        assert_eq!(run("b(2)\nc(\n3)"), Compared::SameInMacro);
+        assert!(matches!(run("b(1)"), Compared::Differs(_)));
+        assert!(!matches!(run("a(1)"), Compared::SameInMacro));
+    }
+
+    #[test]
+    fn function_that_a_variable_names_is_compared_in_the_definition() {
+        let rule = |body: &str, more: &str| {
+            format!("macro_rules! m {{ ($n:ident) => {{ #[test] fn $n() {{ {body} }} {more} }} }} m!(b);")
+        };
+        let original = rule("f()", "fn helper() {}");
+        assert_eq!(compare(&original, &rule("f()", ""), "b", None, None), Compared::SameInMacro);
+        assert!(matches!(compare(&original, &rule("", ""), "b", None, None), Compared::Differs(_)));
+    }
+
+    #[test]
     fn function_in_a_call_may_lose_its_neighbours() {
         let original = "proptest! {\n#[test]\nfn a(x in 0..1) { f(x); }\n#[test]\nfn b(x in 0..1) { g(x); } }";
         assert_eq!(
             compare(original, "proptest! { #[test] fn b(x in 0..1) { g(x); } }", "b", Some(5), None),
-            Compared::SameMacro
+            Compared::SameInMacro
         );
         assert!(matches!(
             compare(original, "proptest! { #[test] fn b(x in 0..2) { g(x); } }", "b", Some(5), None),
@@ -436,7 +503,7 @@ mod tests {
         let original = "macro_rules! suite {\n($m:ident) => { #[test]\nfn one() { $m(1); } #[test] fn two() { $m(2); } };\n($m:ident, $n:expr) => {};\n}\nmod a { fn make() {} suite!(make); } mod b { fn make() {} suite!(make); }";
         let gist =
             "macro_rules! suite { ($m:ident) => { #[test] fn one() { $m(1); } }; } mod b { fn make() {} suite!(make); }";
-        assert_eq!(compare(original, gist, "b::one", Some(3), None), Compared::SameMacro);
+        assert_eq!(compare(original, gist, "b::one", Some(3), None), Compared::SameInMacro);
         assert!(matches!(compare(original, gist, "b::two", Some(3), None), Compared::Differs(_)));
         assert!(matches!(compare("fn f() {}", gist, "b::one", None, None), Compared::NotComparable(_)));
     }

@@ -104,6 +104,10 @@ fn summary(lines: &[Line<'_>]) -> Vec<Vec<String>> {
             "tokens: the same macro call and definitions",
             count(&|r| compared(r, |c| *c == Compared::SameMacro)).to_string(),
         ),
+        row(
+            "tokens: the same function in a macro that makes fewer tests",
+            count(&|r| compared(r, |c| *c == Compared::SameInMacro)).to_string(),
+        ),
         row("tokens: not comparable", count(&|r| compared(r, |c| matches!(c, Compared::NotComparable(_)))).to_string()),
         row("tokens: different", count(&|r| compared(r, |c| matches!(c, Compared::Differs(_)))).to_string()),
         row("mean line existence", rate(|m| m.line_existence_rate)),
