@@ -230,6 +230,7 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
     }
     for &call in &ran.macro_calls {
         plan.keep(call);
+        plan.doubtful[call] = ran.doubtful.contains(&call);
     }
     plan.settle();
     if let Ok(name) = std::env::var("WHY") {

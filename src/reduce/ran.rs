@@ -14,6 +14,8 @@ pub struct Ran {
     pub never: Vec<bool>,
     /// Macro calls, and elements of those, that seem to have made functions that ran.
     pub macro_calls: BTreeSet<NodeId>,
+    /// Those of them that stand beside others: perhaps not all of them made something that ran.
+    pub doubtful: BTreeSet<NodeId>,
 }
 
 impl Ran {
@@ -26,8 +28,8 @@ impl Ran {
         let any = |before: &[u32], r: &std::ops::Range<usize>| before[r.end] > before[r.start];
         let ran: Vec<bool> = tree.nodes.iter().map(|n| any(&ran_before, &n.range)).collect();
         let never = tree.nodes.iter().zip(&ran).map(|(n, ran)| any(&zero_before, &n.range) && !ran).collect();
-        let macro_calls = macro_calls(bundle, tree, coverage, &files);
-        Ran { ran, never, macro_calls }
+        let (macro_calls, doubtful) = macro_calls(bundle, tree, coverage, &files);
+        Ran { ran, never, macro_calls, doubtful }
     }
 }
 
@@ -82,10 +84,16 @@ fn prefix_count(painted: &[u8], colour: u8) -> Vec<u32> {
 }
 
 /// Functions that macros made stand at the macro's definition: find the calls by the names in the function's path.
-fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Option<usize>]) -> BTreeSet<NodeId> {
+/// Gives those, and of those the doubtful ones.
+fn macro_calls(
+    bundle: &Bundle,
+    tree: &Tree,
+    coverage: &Coverage,
+    files: &[Option<usize>],
+) -> (BTreeSet<NodeId>, BTreeSet<NodeId>) {
     let calls = tree.calls_by_macro();
     let inner_calls = tree.inner_calls_by_macro();
-    let mut found = BTreeSet::new();
+    let (mut found, mut doubtful) = (BTreeSet::new(), BTreeSet::new());
     for function in coverage.called() {
         let Some(region) = function.regions.first() else { continue };
         let Some(file) = files.get(region.file).copied().flatten() else { continue };
@@ -109,7 +117,11 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             };
             let made_by = tree.nodes[definition].name.as_str();
             let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(made_by).cloned().unwrap_or_default();
-            let inner: Vec<NodeId> = of(&inner_calls).into_iter().filter(fits).collect();
+            // Calls beside it in its own rule don't lead to it.
+            let rule = |i: NodeId| tree.ancestors(i).find(|&a| tree.nodes[a].kind == Kind::MacroRule);
+            let own_rule = rule(tree.at(image));
+            let beside = |&c: &NodeId| rule(c) != own_rule;
+            let inner: Vec<NodeId> = of(&inner_calls).into_iter().filter(fits).filter(beside).collect();
             let leads_here = |&c: &NodeId| {
                 let mut names = vec![tree.nodes[c].macro_name.as_str()];
                 let mut i = 0;
@@ -127,10 +139,16 @@ fn macro_calls(bundle: &Bundle, tree: &Tree, coverage: &Coverage, files: &[Optio
             let here = if direct.is_empty() { here } else { direct };
             let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
             let likely = here.into_iter().filter(|&c| shared(c) == most);
-            found.extend(likely.flat_map(|c| tree.elements(c, path.iter().copied())));
+            for call in likely {
+                let elements = tree.elements(call, path.iter().copied());
+                if elements.len() > 1 {
+                    doubtful.extend(elements.iter().copied());
+                }
+                found.extend(elements);
+            }
             let inner = tree.likely_inner(&inner, path.iter().copied());
             found.extend(inner.into_iter().flat_map(|c| tree.elements(c, path.iter().copied())));
         }
     }
-    found
+    (found, doubtful)
 }

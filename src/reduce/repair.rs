@@ -498,7 +498,8 @@ impl Repairer {
         for demand in demands {
             let best: BTreeSet<NodeId> = self.best_for(plan, demand).into_iter().collect();
             let impls = best.iter().filter(|&&n| matches!(plan.tree.nodes[n].kind, Kind::TraitImpl | Kind::Derive));
-            if impls.count() == 1 {
+            let elements = best.iter().filter(|&&n| plan.tree.nodes[n].kind == Kind::Entry).count();
+            if impls.count() == 1 && elements <= 1 {
                 remedy.sure.extend(&best);
             }
             any |= !best.is_empty();

@@ -3,7 +3,7 @@
 //! A pretty printer breaks lines by width: an arm that is cut from a `match` can pull the rest of it onto one line,
 //! and every line of it differs. Here a line depends on its own tokens only. **Rules:**
 //!
-//! 1. A `{` ends its line; a `}` ends the line before it. Closing braces are no lines.
+//! 1. A `{` ends its line; a `}` ends the line before it. Closing braces are no lines. A macro's `$(` ends its line.
 //! 2. Directly inside braces, `;` ends a line, and so does a `,` that separates match arms, named fields, variants,
 //!    members of a struct expression or pattern. Inside a macro's braces every `,` does: nobody knows what it means;
 //!    in those of a call in the place of an item or a member, the end of a line of the text does, too.
@@ -240,7 +240,12 @@ impl Printer<'_> {
                 }
                 Token::Open(c, _) => {
                     inside.push(*c);
+                    // What a macro repeats begins a line of its own.
+                    let repeats = self.line.last() == Some(&Token::Punct('$', false));
                     self.line.push(token.clone());
+                    if repeats {
+                        self.flush();
+                    }
                 }
                 Token::Close(_) => {
                     inside.pop();
