@@ -19,9 +19,11 @@ pub(crate) use macros::items_within;
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
 use crate::source::cfg::CfgSet;
+use crate::source::edit::{Edit, apply};
 use crate::source::map::SourceMap;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
+use std::ops::Range;
 use std::process::Command;
 
 /// A whole project as one file.
@@ -43,6 +45,20 @@ pub struct Bundle {
     /// The crates in it, each as a text of its own with its modules inlined: name and text. The test's own crate
     /// goes by the name of its module, since it may be called as the library is.
     pub crates: Vec<(String, String)>,
+}
+
+impl Bundle {
+    /// The bundle without some stretches of its text.
+    #[must_use]
+    pub fn without(&self, ranges: Vec<Range<usize>>) -> Bundle {
+        let (text, pieces) = apply(&self.text, ranges.into_iter().map(Edit::delete).collect());
+        let place = |at: usize| {
+            let piece = pieces.iter().find(|p| p.from.is_some_and(|from| (from..from + p.len).contains(&at)))?;
+            Some(piece.start + at - piece.from?)
+        };
+        let test_only = self.test_only.iter().filter_map(|&at| place(at)).collect();
+        Bundle { map: self.map.edited(&pieces), text, test_only, ..self.clone() }
+    }
 }
 
 /// Bundles the crate of a test target.

@@ -30,6 +30,7 @@ use ran::Ran;
 use search::Search;
 use serde::Serialize;
 use site::Site;
+use std::collections::BTreeSet;
 
 /// How far a reduction goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -70,23 +71,40 @@ pub struct Prepared {
 ///
 /// # Errors
 /// [`Error::Bundling`] with rustc's error, its location mapped to the user's file.
-pub fn prepare(bundle: Bundle, compiler: &Compiler, what: &str) -> Result<Prepared> {
-    let tree =
-        Tree::parse(&bundle.text).map_err(|e| Error::Internal(format!("the bundle of {what} does not parse: {e}")))?;
+pub fn prepare(mut bundle: Bundle, compiler: &Compiler, what: &str) -> Result<Prepared> {
+    let parse =
+        |text: &str| Tree::parse(text).map_err(|e| Error::Internal(format!("the bundle of {what} does not parse: {e}")));
+    let mut tree = parse(&bundle.text)?;
     let (checked, graph) = std::thread::scope(|scope| {
         let check = scope.spawn(|| compiler.check(&bundle.text, &[]));
         let graph = Graph::build(&bundle.text, &tree, compiler);
         (check.join(), graph)
     });
-    let checked = checked.map_err(|_| Error::Internal("checking the bundle panicked".into()))??;
+    let mut checked = checked.map_err(|_| Error::Internal("checking the bundle panicked".into()))??;
+    let mut graph = graph?;
+    let unreadable = unreadable_calls(&checked, &tree);
+    if !checked.ok && !unreadable.is_empty() {
+        let ranges = unreadable.into_iter().map(|call| tree.cut_range(&bundle.text, call)).collect();
+        bundle = bundle.without(ranges);
+        tree = parse(&bundle.text)?;
+        checked = compiler.check(&bundle.text, &[])?;
+        graph = Graph::build(&bundle.text, &tree, compiler)?;
+    }
     if !checked.ok {
         return Err(Error::Bundling { test: what.to_owned(), reason: mapped_error(&checked, &bundle.map) });
     }
-    let graph = graph?;
     let has_graph = graph.is_some();
-    let graph =
-        graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); tree.nodes.len()], marked: vec![false; tree.nodes.len()] });
+    let none = || Graph { uses: vec![Vec::new(); tree.nodes.len()], marked: vec![false; tree.nodes.len()] };
+    let graph = graph.unwrap_or_else(none);
     Ok(Prepared { bundle, tree, graph, has_graph })
+}
+
+/// Item macro calls that fail because they hand on the path of a file to read (`doctest!("../README.md")`), which
+/// counts from the project's own file. What they make is found out to be missing if it is needed.
+fn unreadable_calls(checked: &Checked, tree: &Tree) -> BTreeSet<NodeId> {
+    let unreadable = checked.errors().filter(|e| e.message.starts_with("couldn't read "));
+    let places = unreadable.flat_map(|e| &e.spans).filter(|s| s.is_primary).filter_map(graph::outermost);
+    places.filter_map(|at| tree.ancestors(tree.at(at)).find(|&a| tree.nodes[a].kind == Kind::MacroCall)).collect()
 }
 
 /// The first error of a check, with the place in the user's own file.
