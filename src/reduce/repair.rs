@@ -110,7 +110,9 @@ impl Repairer {
     fn attribute(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         match fault.code {
             "E0432" => self.unresolved_import(plan, fault, remedy),
-            "E0433" if self.in_use(plan, fault).is_some() => self.unresolved_import(plan, fault, remedy),
+            "E0433" if fault.places.first().is_some_and(|&p| Repairer::in_use(plan, p)) => {
+                self.unresolved_import(plan, fault, remedy)
+            }
             "E0046" => members(plan, fault, remedy),
             "E0407" | "E0437" | "E0438" => self.trait_member(plan, fault, remedy),
             "E0004" | "E0005" => self.arms(plan, fault, remedy),
@@ -143,48 +145,64 @@ impl Repairer {
         }
     }
 
-    /// The `use` that an error stands in.
-    fn in_use(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Option<NodeId> {
-        let at = plan.tree.at(*fault.places.first()?);
-        plan.tree.ancestors(at).find(|&a| plan.tree.nodes[a].kind == Kind::Use).map(|_| at)
+    /// Whether a byte stands in a `use`.
+    fn in_use(plan: &Plan<'_>, place: usize) -> bool {
+        plan.tree.ancestors(plan.tree.at(place)).any(|a| plan.tree.nodes[a].kind == Kind::Use)
     }
 
-    /// An import of something that is gone: the import goes too, unless that was tried.
+    /// Imports of what is gone: the imports go too, unless that was tried.
     fn unresolved_import(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
-        let Some(at) = self.in_use(plan, fault) else { return self.reexports(plan, fault, remedy) };
-        let place = fault.places[0];
-        let leaves: Vec<NodeId> = if plan.tree.nodes[at].kind == Kind::UseLeaf {
-            vec![at]
-        } else {
-            // The error is in the path that several leaves share.
-            let all = plan.tree.subtree(at).filter(|&i| plan.tree.nodes[i].kind == Kind::UseLeaf && plan.stands(i));
-            all.filter(|&i| plan.tree.nodes[i].range.start >= place || plan.tree.nodes[i].range.contains(&place)).collect()
-        };
-        for leaf in leaves {
-            if plan.wanted[leaf] || plan.tree.nodes[leaf].local {
-                // It is needed: bring back what it names.
-                let node = &plan.tree.nodes[leaf];
-                let mut found = false;
-                for w in std::iter::once(&node.name).chain(&node.words).chain(&fault.words) {
-                    let gone = |n: NodeId| plan.cut[n] || plan.tree.nodes[n].kind == Kind::Module && !plan.wanted[n];
-                    for n in self.named(w).filter(|&n| gone(n) && plan.tree.nodes[n].kind.is_item()) {
-                        remedy.restore.insert(n);
-                        found = true;
-                    }
-                }
-                if !found {
-                    self.macro_calls(plan, leaf, &node.name, remedy);
-                }
+        let tree = plan.tree;
+        let mut found = false;
+        for &place in fault.places.iter().chain(&fault.definitions).filter(|&&p| Repairer::in_use(plan, p)) {
+            found = true;
+            let at = tree.at(place);
+            let leaves: Vec<NodeId> = if tree.nodes[at].kind == Kind::UseLeaf {
+                vec![at]
             } else {
-                remedy.cut.insert(leaf);
+                // The error is in the path that several leaves share.
+                let all = tree.subtree(at).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && plan.stands(i));
+                all.filter(|&i| tree.nodes[i].range.start >= place || tree.nodes[i].range.contains(&place)).collect()
+            };
+            for leaf in leaves {
+                if plan.wanted[leaf] || tree.nodes[leaf].local {
+                    self.import_target(plan, fault, leaf, remedy);
+                } else {
+                    remedy.cut.insert(leaf);
+                }
             }
+        }
+        if !found {
+            self.reexports(plan, fault, remedy);
+        }
+    }
+
+    /// What an import that is needed names.
+    fn import_target(&self, plan: &Plan<'_>, fault: &Fault<'_>, leaf: NodeId, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let node = &tree.nodes[leaf];
+        let way = way_to(plan, tree.module(leaf), &node.path);
+        if !way.is_empty() {
+            remedy.restore.extend(way);
+            return;
+        }
+        let mut found = false;
+        for w in std::iter::once(&node.name).chain(&node.words).chain(&fault.words) {
+            let gone = |n: NodeId| plan.cut[n] || tree.nodes[n].kind == Kind::Module && !plan.wanted[n];
+            for n in self.named(w).filter(|&n| gone(n) && tree.nodes[n].kind.is_item()) {
+                remedy.restore.insert(n);
+                found = true;
+            }
+        }
+        if !found {
+            self.macro_calls(plan, leaf, &node.name, remedy);
         }
     }
 
     /// Arms that a `match` lacks.
     fn arms(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let tree = plan.tree;
-        for &place in &fault.places {
+        for &place in fault.places.iter().chain(&fault.definitions) {
             let cut_arms: Vec<NodeId> = (0..tree.nodes.len())
                 .filter(|&i| tree.nodes[i].kind == Kind::Arm && plan.cut[i] && tree.nodes[i].group.contains(&place))
                 .collect();
@@ -470,6 +488,10 @@ impl Repairer {
             remedy.restore.extend(by_name);
             return;
         }
+        // What it asks for is known and there is no such impl: something else that was cut is behind it.
+        if !fault.bounds.is_empty() {
+            return;
+        }
         let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
         words.extend(implied_traits(fault.code, &fault.full));
         let (found, others): (Vec<Impl<'_>>, Vec<Impl<'_>>) =
@@ -736,7 +758,7 @@ fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
 /// Variants that used a type parameter.
 fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
     let tree = plan.tree;
-    for &place in &fault.places {
+    for &place in fault.places.iter().chain(&fault.definitions) {
         if let Some(e) = tree.ancestors(tree.at(place)).find(|&a| tree.nodes[a].kind == Kind::Enum) {
             let name = fault.words.first().map_or("", String::as_str);
             let uses = |&&c: &&NodeId| {
@@ -803,12 +825,18 @@ fn way_of(plan: &Plan<'_>, here: NodeId, fault: &Fault<'_>) -> BTreeSet<NodeId> 
     }
     let mut path: Vec<String> = module.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect();
     path.push(name.to_owned());
-    let from = tree.module(here);
+    way_to(plan, tree.module(here), &path)
+}
+
+/// What is cut of the way that a path written in a module goes, and the item that it ends in.
+fn way_to(plan: &Plan<'_>, from: NodeId, path: &[String]) -> BTreeSet<NodeId> {
+    let tree = plan.tree;
+    let Some((name, modules)) = path.split_last() else { return BTreeSet::new() };
     let mut way = BTreeSet::new();
-    super::paths::resolve(tree, from, &path, &mut way);
-    let end = super::paths::resolve(tree, from, &path[..path.len() - 1], &mut BTreeSet::new());
+    super::paths::resolve(tree, from, path, &mut way);
+    let end = if modules.is_empty() { Some(from) } else { super::paths::resolve(tree, from, modules, &mut BTreeSet::new()) };
     let own = end.into_iter().flat_map(|m| tree.children[m].iter().copied());
-    way.extend(own.filter(|&c| tree.nodes[c].name == name && tree.nodes[c].kind.is_item()));
+    way.extend(own.filter(|&c| tree.nodes[c].name == *name && tree.nodes[c].kind.is_item()));
     way.retain(|&n| plan.cut[n] || !plan.stands(n) || tree.nodes[n].kind == Kind::Module && !plan.wanted[n]);
     way
 }

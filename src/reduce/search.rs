@@ -215,7 +215,7 @@ fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usiz
     for e in checked.errors().take(12) {
         let code = e.code.as_ref().map_or("", |c| c.code.as_str());
         eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
-        if std::env::var("FULL").is_ok() {
+        if std::env::var("FULL").is_ok_and(|v| !v.is_empty()) {
             eprintln!("{}", e.rendered.as_deref().unwrap_or_default());
         }
     }
