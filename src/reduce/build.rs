@@ -479,6 +479,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::Const, item, &c.ident, &c.attrs);
                 if c.ident == "_" {
                     self.nodes[id].mark = None;
+                    self.nodes[id].words = idents(c.expr.to_token_stream()).into_iter().collect();
                 }
                 self.attributes(id, &c.attrs);
             }

@@ -488,7 +488,9 @@ impl Repairer {
             remedy.restore.extend(by_name);
             return;
         }
-        // What it asks for is known and there is no such impl: something else that was cut is behind it.
+        let heads = fault.bounds.iter().filter_map(|b| Some((b.self_ty.head()?, b.trait_.head()?)));
+        remedy.restore.extend(heads.flat_map(|(ty, trait_)| self.opaque_makers(plan, ty, trait_)));
+        // What it asks for is known: if there is no such impl, something else that was cut is behind it.
         if !fault.bounds.is_empty() {
             return;
         }
@@ -582,30 +584,38 @@ impl Repairer {
 
     /// Macro calls that may make an impl of one of the traits for one of the types.
     fn implementing_macros(&self, plan: &Plan<'_>, words: &BTreeSet<&str>, found: &mut BTreeSet<NodeId>) {
-        let tree = plan.tree;
-        let local_traits: BTreeSet<&str> = words
-            .iter()
-            .copied()
-            .filter(|w| {
-                w.starts_with(|c: char| c.is_uppercase()) || self.named(w).any(|n| tree.nodes[n].kind == Kind::Trait)
-            })
-            .collect();
-        for (i, n) in tree.nodes.iter().enumerate() {
-            if n.kind != Kind::MacroCall || !plan.cut[i] || n.in_macro {
-                continue;
-            }
-            let definition = || self.named(&n.macro_name).filter(|&d| tree.nodes[d].kind == Kind::MacroRules);
-            // The impls of these are known.
-            if definition().next().is_some() && definition().all(|d| tree.nodes[d].makes_items) {
-                continue;
-            }
-            let names_trait = |t: &&&str| n.words.contains(**t) || definition().any(|d| tree.nodes[d].words.contains(**t));
-            let traits: Vec<&str> = local_traits.iter().filter(names_trait).copied().collect();
-            let mut types = words.iter().copied().filter(|w| n.words.contains(*w));
-            if !traits.is_empty() && types.any(|w| traits.len() > 1 || traits[0] != w) {
-                found.extend(tree.elements(i, words.iter().copied()));
+        let is_trait = |w: &&str| {
+            w.starts_with(|c: char| c.is_uppercase()) || self.named(w).any(|n| plan.tree.nodes[n].kind == Kind::Trait)
+        };
+        for trait_ in words.iter().copied().filter(is_trait) {
+            for ty in words.iter().copied().filter(|w| *w != trait_) {
+                found.extend(self.opaque_makers(plan, ty, trait_));
             }
         }
+    }
+
+    /// Macro calls, and constants without a name, that are cut and may make an impl of a trait for a type by what they
+    /// and the macros in them name: those of which it can't be seen.
+    fn opaque_makers(&self, plan: &Plan<'_>, ty: &str, trait_: &str) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut out = Vec::new();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            let opaque = n.kind == Kind::MacroCall || n.kind == Kind::Const && n.name == "_";
+            if !opaque || !plan.cut[i] || n.in_macro || !n.words.contains(ty) {
+                continue;
+            }
+            let called = n.words.iter().chain([&n.macro_name]).flat_map(|w| self.named(w));
+            let definitions: Vec<NodeId> = called.filter(|&d| tree.nodes[d].kind == Kind::MacroRules).collect();
+            // The impls of these are known.
+            if n.kind == Kind::MacroCall && !definitions.is_empty() && definitions.iter().all(|&d| tree.nodes[d].makes_items)
+            {
+                continue;
+            }
+            if n.words.contains(trait_) || definitions.iter().any(|&d| tree.nodes[d].words.contains(trait_)) {
+                out.extend(tree.elements(i, [ty, trait_].into_iter()));
+            }
+        }
+        out
     }
 }
 
