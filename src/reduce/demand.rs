@@ -127,6 +127,23 @@ pub(super) fn of_operator(message: &str) -> Option<Header> {
     None
 }
 
+/// A method that a type has not: the impls of the traits that have it, for the type and what it refers to.
+pub(super) fn of_method(receiver: Option<Ty>, full: &str) -> Vec<Header> {
+    let (Some(receiver), Some((_, candidates))) = (receiver, full.split_once("perhaps you need to implement")) else {
+        return Vec::new();
+    };
+    let mut types = vec![receiver.clone()];
+    let mut inner = &receiver;
+    while let Ty::Ref(t) = inner {
+        types.push((**t).clone());
+        inner = t;
+    }
+    let traits = candidates.split("candidate #").skip(1).filter_map(|c| Ty::parse(c.split('`').nth(1)?));
+    let of_each =
+        |trait_: Ty| types.iter().map(move |ty| Header { self_ty: ty.clone(), trait_: trait_.clone() }).collect::<Vec<_>>();
+    traits.flat_map(of_each).collect()
+}
+
 /// Of a function with one impl left, arguments of another type are no match: the demands for an impl that takes them,
 /// given the names that stand where it is called.
 pub(super) fn of_argument<'w>(full: &str, names: impl Iterator<Item = &'w str>) -> Vec<Header> {
@@ -153,6 +170,16 @@ mod unit {
         assert_eq!(pairs("the trait `Clone` is not implemented for `&mut x::Y`"), [pair("&mut Y", "Clone")]);
         assert_eq!(pairs("`Foo` doesn't implement `std::fmt::Debug`"), [pair("Foo", "Debug")]);
         assert!(pairs("can't find `x` in this scope").is_empty());
+    }
+
+    #[test]
+    fn a_method_asks_for_the_traits_that_have_it() {
+        let full = "the following traits define an item `f`, perhaps you need to implement one of them:\n\
+                    candidate #1: `m::A`\ncandidate #2: `B`";
+        let found = of_method(Ty::parse("&X"), full);
+        let heads: Vec<_> = found.iter().map(|h| (matches!(h.self_ty, Ty::Ref(_)), h.trait_.head().unwrap())).collect();
+        assert_eq!(heads, [(true, "A"), (false, "A"), (true, "B"), (false, "B")]);
+        assert!(of_method(Ty::parse("X"), "method not found in `X`").is_empty());
     }
 
     #[test]

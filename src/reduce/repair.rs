@@ -3,7 +3,7 @@
 //! Each error is attributed to nodes by its code, its place, and the names that it quotes. What can't be
 //! attributed falls back to wider and wider restores around the error's place, so a repair always ends.
 
-use super::demand::{Impl, bounds, cut_impls, of_argument, of_operator};
+use super::demand::{Impl, bounds, cut_impls, of_argument, of_method, of_operator};
 use super::graph::{back, identifier, outermost};
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
@@ -123,6 +123,7 @@ impl Repairer {
                 self.trait_imports(plan, fault, remedy);
             }
             "E0599" if fault.full.contains("trait bounds were not satisfied") && self.demands(plan, fault, remedy) => {}
+            "E0308" if fault.full.contains("implicitly returns") && last_statement(plan, fault, remedy) => {}
             "E0381" if assignments(plan, fault, remedy) => {}
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
                 let before = remedy.restore.len();
@@ -402,7 +403,7 @@ impl Repairer {
                 words.contains(&o.type_name) || words.contains(&o.name)
             })
             .collect();
-        let fitting = receiver(fault).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
+        let fitting = receiver(fault.message).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
         if !fitting.is_empty() {
             remedy.restore.extend(fitting);
         } else if exact.is_empty() {
@@ -620,8 +621,8 @@ impl Repairer {
 }
 
 /// The type that a message finds no method for.
-fn receiver(fault: &Fault<'_>) -> Option<Ty> {
-    let quoted = fault.message.split("found for ").nth(1)?.split('`').nth(1)?;
+fn receiver(message: &str) -> Option<Ty> {
+    let quoted = message.split("found for ").nth(1)?.split('`').nth(1)?;
     Ty::parse(quoted).filter(|t| !matches!(t, Ty::Any(_)))
 }
 
@@ -723,7 +724,11 @@ fn fault<'a>(error: &'a Diagnostic, pieces: &[Piece]) -> Fault<'a> {
         places,
         definitions,
         words: found,
-        bounds: bounds(&full).into_iter().chain(of_operator(&error.message)).collect(),
+        bounds: bounds(&full)
+            .into_iter()
+            .chain(of_operator(&error.message))
+            .chain(of_method(receiver(&error.message), &full))
+            .collect(),
         full,
     }
 }
@@ -795,6 +800,17 @@ fn assignments(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool 
     let any = !found.is_empty();
     remedy.restore.extend(found);
     any
+}
+
+/// The last statement of a body that lacks its value: it may well be what returns it.
+fn last_statement(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+    let tree = plan.tree;
+    let places = fault.places.iter().chain(&fault.definitions);
+    let function = places.filter_map(|&p| tree.function(tree.at(p))).next();
+    let body = function.and_then(|f| tree.children[f].iter().find(|&&c| tree.nodes[c].kind == Kind::Body));
+    let last = body.and_then(|&b| tree.children[b].iter().rev().find(|&&s| plan.cut[s]));
+    remedy.restore.extend(last);
+    last.is_some()
 }
 
 /// The smallest cut pieces right around an error.
