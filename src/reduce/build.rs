@@ -52,7 +52,7 @@ impl<'ast> Visit<'ast> for Publics<'_> {
 
 /// The nodes of a file, in the order in which they are met.
 pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
-    let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false };
+    let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false };
     let root = b.push(Kind::File, 0..text.len());
     b.attributes(root, &file.attrs);
     for item in &file.items {
@@ -66,8 +66,10 @@ struct Builder<'a> {
     nodes: Vec<Node>,
     parent: NodeId,
     local: bool,
-    /// In what a macro makes: an attribute there shares its line with what follows, so it stays.
+    /// In what a macro makes.
     in_macro: bool,
+    /// In a macro, or handed to one in parentheses: an attribute there shares its line with what follows, so it stays.
+    in_line: bool,
 }
 
 impl Builder<'_> {
@@ -144,7 +146,7 @@ impl Builder<'_> {
                             Ok(())
                         });
                     });
-                } else if !b.in_macro && decorates(attr) && !(foreign && attr.path().is_ident("doc")) {
+                } else if !b.in_line && decorates(attr) && !(foreign && attr.path().is_ident("doc")) {
                     b.push(Kind::Decoration, r);
                 }
             }
@@ -334,9 +336,9 @@ impl Builder<'_> {
         self.parent = outer;
         let Some(file) = &rule.items else { return };
         let first = self.nodes.len();
-        self.in_macro = true;
+        (self.in_macro, self.in_line) = (true, true);
         self.inside(id, |b| file.items.iter().for_each(|i| b.visit_item(i)));
-        self.in_macro = false;
+        (self.in_macro, self.in_line) = (false, false);
         self.transcribed(first, rule);
     }
 
@@ -506,7 +508,10 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                     let id = self.macro_call(item, &m.mac);
                     // Macros that take items mostly hand them through.
                     if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
+                        let outside = self.in_line;
+                        self.in_line |= !matches!(m.mac.delimiter, syn::MacroDelimiter::Brace(_));
                         self.inside(id, |b| items.iter().for_each(|i| b.visit_item(i)));
+                        self.in_line = outside;
                     } else {
                         self.entries(id, &m.mac);
                     }

@@ -520,8 +520,17 @@ impl Repairer {
         let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
         let demands = fault.bounds.iter().chain(&of_arguments);
         let mut any = false;
-        for demand in demands {
-            let best: BTreeSet<NodeId> = self.best_for(plan, demand).into_iter().collect();
+        let mut demands: Vec<Header> = demands.cloned().collect();
+        while let Some(demand) = demands.pop() {
+            let best: BTreeSet<NodeId> = self.best_for(plan, &demand).into_iter().collect();
+            let head = demand.self_ty.head().unwrap_or_default();
+            let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
+            if best.is_empty() && !ours {
+                // What others' types hold has to implement it, too.
+                let part = |self_ty: &Ty| Header { self_ty: self_ty.clone(), trait_: demand.trait_.without_arguments() };
+                demands.extend(demand.self_ty.parts().iter().map(part));
+                continue;
+            }
             let impls = best.iter().filter(|&&n| matches!(plan.tree.nodes[n].kind, Kind::TraitImpl | Kind::Derive));
             let elements = best.iter().filter(|&&n| plan.tree.nodes[n].kind == Kind::Entry).count();
             if impls.count() == 1 && elements <= 1 {

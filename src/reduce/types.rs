@@ -83,6 +83,25 @@ impl Ty {
         }
     }
 
+    /// The types that it is made of.
+    #[must_use]
+    pub fn parts(&self) -> &[Ty] {
+        match self {
+            Ty::Named(_, parts) | Ty::Tuple(parts) => parts,
+            Ty::Ref(t) | Ty::Ptr(t) | Ty::Slice(t) => std::slice::from_ref(&**t),
+            Ty::Any(_) | Ty::Other(_) => &[],
+        }
+    }
+
+    /// A trait as it is named, without what it is given.
+    #[must_use]
+    pub fn without_arguments(&self) -> Ty {
+        match self {
+            Ty::Named(name, _) => Ty::Named(name.clone(), Vec::new()),
+            other => other.clone(),
+        }
+    }
+
     /// Whether that is its name.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {

@@ -3,7 +3,8 @@
 //! A pretty printer breaks lines by width: an arm that is cut from a `match` can pull the rest of it onto one line,
 //! and every line of it differs. Here a line depends on its own tokens only. **Rules:**
 //!
-//! 1. A `{` ends its line; a `}` ends the line before it. Closing braces are no lines. A macro's `$(` ends its line.
+//! 1. A `{` ends its line; a `}` ends the line before it. Closing braces are no lines. A macro's `$(` and `)*` end
+//!    their lines.
 //! 2. Directly inside braces, `;` ends a line, and so does a `,` that separates match arms, named fields, variants,
 //!    members of a struct expression or pattern. Inside a macro's braces every `,` does: nobody knows what it means;
 //!    in those of a call in the place of an item or a member, the end of a line of the text does, too.
@@ -216,6 +217,8 @@ impl Printer<'_> {
     fn run(&mut self) {
         let tokens = self.tokens;
         let mut inside = Vec::new();
+        // Where what a macro repeats ends.
+        let mut repetitions = Vec::new();
         let mut i = 0;
         while let Some(token) = tokens.get(i) {
             if let Some(content) = attribute_at(tokens, i) {
@@ -243,9 +246,20 @@ impl Printer<'_> {
                     // What a macro repeats begins a line of its own.
                     let repeats = self.line.last() == Some(&Token::Punct('$', false));
                     self.line.push(token.clone());
-                    if repeats {
+                    if let (true, Token::Open(_, close)) = (repeats, token) {
+                        repetitions.push(*close);
                         self.flush();
                     }
+                }
+                Token::Close(_) if repetitions.last() == Some(&i) => {
+                    repetitions.pop();
+                    inside.pop();
+                    // The separator, if there is one, and the operator are no part of what follows.
+                    let operator = |t: &Token| matches!(t, Token::Punct('*' | '+' | '?', _));
+                    let behind = tokens[i + 1..].iter().take(3).position(operator).map_or(0, |n| n + 1);
+                    self.line.extend_from_slice(&tokens[i..=i + behind]);
+                    self.flush();
+                    i += behind;
                 }
                 Token::Close(_) => {
                     inside.pop();
