@@ -89,6 +89,9 @@ impl Repairer {
             if named || own.restore.len() == 1 {
                 own.sure.extend(own.restore.iter().copied());
             }
+            let implied: Vec<NodeId> = own.restore.iter().flat_map(|&n| derives_with(plan, n)).collect();
+            own.sure.extend(&implied);
+            own.restore.extend(implied);
             remedy.restore.append(&mut own.restore);
             remedy.cut.append(&mut own.cut);
             remedy.sure.append(&mut own.sure);
@@ -125,6 +128,9 @@ impl Repairer {
             "E0599" if fault.full.contains("trait bounds were not satisfied") && self.demands(plan, fault, remedy) => {}
             "E0308" if fault.full.contains("implicitly returns") && last_statement(plan, fault, remedy) => {}
             "E0381" if assignments(plan, fault, remedy) => {}
+            "E0282" | "E0283" if types_of_variable(plan, fault, remedy) => {}
+            // What it could be is no demand.
+            "E0282" | "E0283" => {}
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
                 let before = remedy.restore.len();
                 self.member_named(plan, fault, remedy);
@@ -667,6 +673,24 @@ fn makes(plan: &Plan<'_>, call: NodeId, implementation: NodeId, variables: &[(&s
     })
 }
 
+/// The derives of a type that a derive of it does not go without.
+fn derives_with(plan: &Plan<'_>, derive: NodeId) -> Vec<NodeId> {
+    let tree = plan.tree;
+    if tree.nodes[derive].kind != Kind::Derive {
+        return Vec::new();
+    }
+    let needed: &[&str] = match tree.nodes[derive].name.as_str() {
+        "Copy" => &["Clone"],
+        "Eq" | "PartialOrd" => &["PartialEq"],
+        "Ord" => &["PartialOrd", "Eq", "PartialEq"],
+        _ => return Vec::new(),
+    };
+    let own_type = tree.nodes[tree.nodes[derive].parent].parent;
+    let lists = tree.children[own_type].iter().filter(|&&c| tree.nodes[c].kind == Kind::Derives);
+    let others = lists.flat_map(|&l| tree.children[l].iter().copied());
+    others.filter(|&d| plan.cut[d] && needed.contains(&tree.nodes[d].name.as_str())).collect()
+}
+
 /// Traits that an error code stands for without naming them.
 fn implied_traits(code: &str, full: &str) -> Vec<&'static str> {
     match code {
@@ -797,18 +821,47 @@ fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
 
 /// The assignments that give a variable its value; `false` when none is cut.
 fn assignments(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
-    let tree = plan.tree;
     let (Some(name), Some(&place)) = (fault.words.first(), fault.places.first()) else { return false };
-    let Some(function) = tree.function(tree.at(place)) else { return false };
-    let assigns = |i: NodeId| {
-        let rest = plan.text[tree.nodes[i].range.clone()].strip_prefix(name.as_str()).map(str::trim_start);
-        rest.is_some_and(|r| r.starts_with('=') && !r.starts_with("=="))
-    };
-    let gone = |&i: &NodeId| tree.nodes[i].kind == Kind::Stmt && !plan.stands(i) && assigns(i);
-    let found: Vec<NodeId> = tree.subtree(function).filter(gone).collect();
+    let found = cut_statements(plan, place, |code| assigns(code, name));
     let any = !found.is_empty();
     remedy.restore.extend(found);
     any
+}
+
+/// What tells the type of a variable: the first assignment to it, else the first statement that names it; `false`
+/// when none is cut.
+fn types_of_variable(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+    let Some(&place) = fault.places.first().filter(|_| fault.definitions.is_empty()) else { return false };
+    let code = &plan.text[place..];
+    let code = code.strip_prefix("mut ").unwrap_or(code);
+    let name = identifier(code);
+    if name.is_empty() {
+        return false;
+    }
+    let names = |code: &str| code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == name);
+    let first = cut_statements(plan, place, |code| assigns(code, name))
+        .into_iter()
+        .next()
+        .or_else(|| cut_statements(plan, place, names).into_iter().next());
+    remedy.restore.extend(first);
+    first.is_some()
+}
+
+/// The statements of the function at a place that are cut and in no other such statement, and have such code.
+fn cut_statements(plan: &Plan<'_>, place: usize, has: impl Fn(&str) -> bool) -> Vec<NodeId> {
+    let tree = plan.tree;
+    let Some(function) = tree.function(tree.at(place)) else { return Vec::new() };
+    let gone =
+        |&i: &NodeId| tree.nodes[i].kind == Kind::Stmt && !plan.stands(i) && has(&plan.text[tree.nodes[i].range.clone()]);
+    let found: Vec<NodeId> = tree.subtree(function).filter(gone).collect();
+    // Of a statement in a statement the inner one says it.
+    found.iter().copied().filter(|&i| !found.iter().any(|&o| o != i && tree.subtree(i).contains(&o))).collect()
+}
+
+/// Whether a statement assigns to a variable.
+fn assigns(code: &str, name: &str) -> bool {
+    let rest = code.strip_prefix(name).map(str::trim_start);
+    rest.is_some_and(|r| r.starts_with('=') && !r.starts_with("=="))
 }
 
 /// The last statement of a body that lacks its value: it may well be what returns it.
