@@ -145,15 +145,6 @@ impl Prepared {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
         let whole = self.whole(test);
-        if std::env::var("WHY").is_ok() {
-            eprintln!("SITE {:?}", test);
-            for &i in test.function.iter() {
-                eprintln!("{}", &self.bundle.text[self.tree.nodes[i].range.clone()]);
-            }
-            for (i, n) in self.tree.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::MacroCall && n.in_macro) {
-                eprintln!("IN {i} {} whole {} ran {}", n.makes_items, whole[i], ran.macro_calls.contains(&i));
-            }
-        }
         let never = self.cuttable(ran, &whole, goal);
         let basis = Basis {
             text: &self.bundle.text,
@@ -251,28 +242,5 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
         plan.doubtful[call] = ran.doubtful.contains(&call);
     }
     plan.settle();
-    if let Ok(name) = std::env::var("WHY") {
-        for (i, n) in basis.tree.nodes.iter().enumerate().filter(|(_, n)| n.name == name) {
-            eprintln!(
-                "WHY {i} {:?} {} cut {} ran {} marked {}",
-                n.kind, n.name, plan.cut[i], ran.ran[i], basis.graph.marked[i]
-            );
-            for (u, list) in basis.graph.uses.iter().enumerate().filter(|(_, l)| l.contains(&i)) {
-                let chain: Vec<String> = basis
-                    .tree
-                    .ancestors(u)
-                    .map(|a| {
-                        format!(
-                            "{:?} {}{}",
-                            basis.tree.nodes[a].kind,
-                            basis.tree.nodes[a].name,
-                            if plan.cut[a] { " CUT" } else { "" }
-                        )
-                    })
-                    .collect();
-                eprintln!("   used by {u} stands {} {} {:?}", plan.stands(u), list.len(), chain);
-            }
-        }
-    }
     plan
 }

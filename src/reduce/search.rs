@@ -215,9 +215,6 @@ fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usiz
     for e in checked.errors().take(12) {
         let code = e.code.as_ref().map_or("", |c| c.code.as_str());
         eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
-        if std::env::var("FULL").is_ok_and(|v| !v.is_empty()) {
-            eprintln!("{}", e.rendered.as_deref().unwrap_or_default());
-        }
     }
     eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
     eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());

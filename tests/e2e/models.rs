@@ -242,7 +242,7 @@ const MODELS: &[Model] = &[
             passes("tests::grouped::two::is_right", "case!(two, 2);"),
             passes("tests::shorts_are_added", "impl_total!"),
         ],
-        lacks: &[],
+        lacks: &["documented!"],
     },
     Model {
         fixture: "made_tests",
