@@ -96,6 +96,19 @@ impl Compiler {
         &self.edition
     }
 
+    /// All that has a say in what becomes of a text, itself aside: compiler, arguments, libraries.
+    ///
+    /// # Errors
+    /// When rustc can't be run.
+    pub fn identity(&self) -> Result<String> {
+        let mut command = Command::new(&self.rustc);
+        command.arg("-vV");
+        let version = run(&mut command, Limits::default())?.stdout_text();
+        let files = self.args.iter().filter_map(|a| a.split_once('=').map(|(_, path)| path)).filter(|p| p.starts_with('/'));
+        let stamps: Vec<String> = files.map(crate::cache::stamp).collect();
+        Ok(format!("{}\n{version}\n{:?}\n{:?}\n{stamps:?}\n{}", self.rustc, self.args, self.envs, self.edition))
+    }
+
     /// Type-checks `text` with the test harness on; lints are silent but those in `lints`.
     ///
     /// # Errors

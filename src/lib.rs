@@ -15,6 +15,7 @@
 //! | [`reduce`] | from the bundle to what the test needs |
 //! | [`gist`] | the file: header, manifest, text |
 //! | [`verify`] | whether a gist does what the project does |
+//! | [`cache`] | what is kept between runs |
 //! | [`score`] | how grounded and how small it is |
 //! | [`report`] | the machine-readable result |
 //! | [`road`] | all of it for the tests of one target |
@@ -46,6 +47,7 @@
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 
 pub mod bundle;
+pub mod cache;
 pub mod compile;
 pub mod error;
 pub mod gist;

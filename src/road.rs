@@ -105,7 +105,7 @@ impl<'w> Session<'w> {
         let bundle = timed(&mut stages, "bundle", || bundle(target))?;
         let compiler = Compiler::new(target);
         stage("Graphing", &what);
-        let prepared = timed(&mut stages, "graph", || prepare(bundle, &compiler, &what))?;
+        let prepared = timed(&mut stages, "graph", || prepare(bundle, &compiler, &what, Some(&workspace.cache())))?;
         let prepare_calls = compiler.calls();
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));

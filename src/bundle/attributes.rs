@@ -21,10 +21,10 @@ pub(super) fn behind_attributes(item: &syn::Item) -> usize {
 }
 
 /// Whether an attribute has a place in a gist. Lint levels that turn warnings into errors have none, since
-/// what is left after reduction may well be unused; documentation of the crate belongs to the project.
+/// what is left after reduction may well be unused; documentation, name and type of the crate belong to the project.
 pub(super) fn keep_attribute(meta: &Meta) -> bool {
     let path = meta.path();
-    if path.is_ident("deny") || path.is_ident("forbid") || path.is_ident("warn") {
+    if ["deny", "forbid", "warn", "crate_name", "crate_type"].iter().any(|n| path.is_ident(n)) {
         return false;
     }
     !matches!(meta, Meta::NameValue(nv) if nv.path.is_ident("doc") && matches!(nv.value, syn::Expr::Macro(_)))

@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
+    /// Remove what is kept under the target directory: instrumented builds, records, gists, graphs
+    Clean(CleanArgs),
     /// Print a completion script
     Completions {
         /// Which shell
@@ -112,6 +114,16 @@ pub(crate) struct SelectionArgs {
     pub(crate) ignored: bool,
     #[command(flatten)]
     pub(crate) cargo: CargoArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Path to Cargo.toml
+    #[arg(short, long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<Utf8PathBuf>,
+    /// Directory for build artifacts
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) target_dir: Option<Utf8PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Args)]

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod args;
+mod clean;
 mod list;
 mod make;
 mod places;
@@ -33,6 +34,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         Some(Command::List(selection)) => list::list(selection, &cli.output, &shell),
         Some(Command::Trace(options)) => trace::trace(options, &cli.output, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
+        Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {
             clap_complete::generate(*shell, &mut Cli::command(), "cargo-gistify", &mut std::io::stdout());
             Ok(ExitCode::Verified as u8)

@@ -9,6 +9,7 @@ use super::nodes::{Kind, NodeId, Tree};
 use crate::compile::{Checked, Compiler, DiagnosticSpan, FILE_NAME};
 use crate::error::Result;
 use crate::source::edit::{Edit, Piece, apply};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How often marks that rustc refuses are taken back before the graph is given up.
@@ -16,7 +17,7 @@ const TRIES: usize = 4;
 const NOTE: &str = "gistify:";
 
 /// For each node, the nodes that its own text uses.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Graph {
     /// Targets by user.
     pub uses: Vec<Vec<NodeId>>,

@@ -20,6 +20,7 @@ pub mod syntax;
 pub mod types;
 
 use crate::bundle::Bundle;
+use crate::cache::Cache;
 use crate::compile::{Checked, Compiler};
 use crate::error::{Error, Result};
 use crate::source::map::SourceMap;
@@ -28,9 +29,10 @@ use nodes::{Kind, NodeId, Tree};
 use plan::{Basis, Plan};
 use ran::Ran;
 use search::Search;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use site::Site;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// How far a reduction goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -67,36 +69,72 @@ pub struct Prepared {
     pub has_graph: bool,
 }
 
-/// Checks that the bundle compiles, and builds its graph at the same time.
+/// What rustc said of a bundle: kept between runs.
+#[derive(Debug, Serialize, Deserialize)]
+struct Known {
+    /// What had to be left out of it.
+    left_out: Vec<Range<usize>>,
+    /// Who uses what, if rustc took the marks.
+    graph: Option<Graph>,
+}
+
+/// Checks that the bundle compiles, and builds its graph at the same time; or takes both from an earlier run on the same
+/// text with the same compiler and libraries.
 ///
 /// # Errors
 /// [`Error::Bundling`] with rustc's error, its location mapped to the user's file.
-pub fn prepare(mut bundle: Bundle, compiler: &Compiler, what: &str) -> Result<Prepared> {
-    let parse =
-        |text: &str| Tree::parse(text).map_err(|e| Error::Internal(format!("the bundle of {what} does not parse: {e}")));
-    let mut tree = parse(&bundle.text)?;
+pub fn prepare(mut bundle: Bundle, compiler: &Compiler, what: &str, cache: Option<&Cache>) -> Result<Prepared> {
+    let key = match cache {
+        Some(cache) => Some((cache, Cache::key(&["graph", &bundle.text, &compiler.identity()?]))),
+        None => None,
+    };
+    let known = match key.as_ref().and_then(|(cache, key)| cache.load::<Known>(key)) {
+        Some(known) => known,
+        None => {
+            let known = ask(&bundle, compiler, what)?;
+            if let Some((cache, key)) = &key {
+                cache.store(key, &known);
+            }
+            known
+        }
+    };
+    if !known.left_out.is_empty() {
+        bundle = bundle.without(known.left_out);
+    }
+    let tree = parsed(&bundle.text, what)?;
+    let nodes = tree.nodes.len();
+    let graph = known.graph.filter(|g| g.uses.len() == nodes && g.marked.len() == nodes);
+    let has_graph = graph.is_some();
+    let graph = graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); nodes], marked: vec![false; nodes] });
+    Ok(Prepared { bundle, tree, graph, has_graph })
+}
+
+fn parsed(text: &str, what: &str) -> Result<Tree> {
+    Tree::parse(text).map_err(|e| Error::Internal(format!("the bundle of {what} does not parse: {e}")))
+}
+
+/// Asks rustc whether the bundle compiles, and for its graph.
+fn ask(bundle: &Bundle, compiler: &Compiler, what: &str) -> Result<Known> {
+    let tree = parsed(&bundle.text, what)?;
     let (checked, graph) = std::thread::scope(|scope| {
         let check = scope.spawn(|| compiler.check(&bundle.text, &[]));
         let graph = Graph::build(&bundle.text, &tree, compiler);
         (check.join(), graph)
     });
-    let mut checked = checked.map_err(|_| Error::Internal("checking the bundle panicked".into()))??;
-    let mut graph = graph?;
+    let checked = checked.map_err(|_| Error::Internal("checking the bundle panicked".into()))??;
+    let graph = graph?;
+    if checked.ok {
+        return Ok(Known { left_out: Vec::new(), graph });
+    }
     let unreadable = unreadable_calls(&checked, &tree);
-    if !checked.ok && !unreadable.is_empty() {
-        let ranges = unreadable.into_iter().map(|call| tree.cut_range(&bundle.text, call)).collect();
-        bundle = bundle.without(ranges);
-        tree = parse(&bundle.text)?;
-        checked = compiler.check(&bundle.text, &[])?;
-        graph = Graph::build(&bundle.text, &tree, compiler)?;
-    }
+    let left_out: Vec<Range<usize>> = unreadable.into_iter().map(|call| tree.cut_range(&bundle.text, call)).collect();
+    let smaller = bundle.without(left_out.clone());
+    let checked = if left_out.is_empty() { checked } else { compiler.check(&smaller.text, &[])? };
     if !checked.ok {
-        return Err(Error::Bundling { test: what.to_owned(), reason: mapped_error(&checked, &bundle.map) });
+        return Err(Error::Bundling { test: what.to_owned(), reason: mapped_error(&checked, &smaller.map) });
     }
-    let has_graph = graph.is_some();
-    let none = || Graph { uses: vec![Vec::new(); tree.nodes.len()], marked: vec![false; tree.nodes.len()] };
-    let graph = graph.unwrap_or_else(none);
-    Ok(Prepared { bundle, tree, graph, has_graph })
+    let graph = Graph::build(&smaller.text, &parsed(&smaller.text, what)?, compiler)?;
+    Ok(Known { left_out, graph })
 }
 
 /// Item macro calls that fail because they hand on the path of a file to read (`doctest!("../README.md")`), which

@@ -25,6 +25,21 @@ pub(super) fn resolve(tree: &Tree, module: NodeId, path: &[String], way: &mut BT
     Some(at)
 }
 
+/// The macro calls that may make what `path`, written in `module`, names: those in its module that have the name among
+/// their tokens, when nothing there bears it.
+pub(super) fn makers(tree: &Tree, module: NodeId, path: &[String]) -> Vec<NodeId> {
+    let Some((name, modules @ [_, ..])) = path.split_last() else { return Vec::new() };
+    let Some(end) = resolve(tree, module, modules, &mut BTreeSet::new()) else { return Vec::new() };
+    let named = |&c: &NodeId| tree.nodes[c].name == *name && (tree.nodes[c].kind.is_item());
+    if tree.children[end].iter().any(named)
+        || tree.leaves.get(&end).into_iter().flatten().any(|&l| tree.nodes[l].name == *name)
+    {
+        return Vec::new();
+    }
+    let calls = tree.children[end].iter().copied().filter(|&c| tree.nodes[c].kind == Kind::MacroCall);
+    calls.filter(|&c| tree.nodes[c].words.contains(name)).collect()
+}
+
 /// The module that a name means in a module.
 fn step(tree: &Tree, module: NodeId, name: &str, way: &mut BTreeSet<NodeId>) -> Option<NodeId> {
     let here = tree.children[module].iter().copied();
@@ -93,6 +108,19 @@ mod unit {
             way(text, "", "d::b::Cell"),
             ["mod a { pub ", "pub mod b { ", "std::cell::C", "mod d { pub ", "crate::a::*"]
         );
+    }
+
+    #[test]
+    fn the_call_that_makes_a_name_is_found_in_its_module() {
+        let text = "mod a { made! { trait T } made! { trait U } struct S; } made! { trait T }";
+        let tree = Tree::parse(text).unwrap();
+        let found = |path: &str| {
+            let path: Vec<String> = path.split("::").map(str::to_owned).collect();
+            makers(&tree, 0, &path).into_iter().map(|i| &text[tree.nodes[i].range.clone()]).collect::<Vec<_>>()
+        };
+        assert_eq!(found("crate::a::T"), ["made! { trait T }"]);
+        assert_eq!(found("crate::a::S"), Vec::<&str>::new());
+        assert_eq!(found("crate::b::T"), Vec::<&str>::new());
     }
 
     #[test]

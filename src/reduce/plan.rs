@@ -298,6 +298,8 @@ impl<'a> Plan<'a> {
     fn keep_imports(&mut self) {
         let tree = self.tree;
         let mut mentioned = self.mentioned();
+        // Calls of macros that make what is imported.
+        let mut made = Vec::new();
         // Imports first: `extern crate`s are wanted by their paths.
         let order = |kind: Kind| (1..tree.nodes.len()).filter(move |&i| tree.nodes[i].kind == kind);
         for id in order(Kind::UseLeaf).chain(order(Kind::ExternCrate)) {
@@ -326,6 +328,9 @@ impl<'a> Plan<'a> {
                 mentioned.extend(node.words.iter().cloned());
                 let mut way = BTreeSet::from([id]);
                 super::paths::resolve(tree, tree.module(id), &node.path, &mut way);
+                if targets.is_empty() {
+                    made.extend(super::paths::makers(tree, tree.module(id), &node.path));
+                }
                 for step in way.into_iter().filter(|&s| !self.dropped[s]) {
                     mentioned.extend(tree.nodes[step].words.iter().cloned());
                     for a in tree.ancestors(step).collect::<Vec<_>>() {
@@ -333,6 +338,9 @@ impl<'a> Plan<'a> {
                     }
                 }
             }
+        }
+        for call in made {
+            self.keep(call);
         }
     }
 

@@ -13,6 +13,9 @@ use crate::source::edit::Piece;
 use crate::source::transcriber::arguments;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many members of one name come back where it is not known whose is meant.
+const MAX_GUESSES: usize = 8;
+
 /// Methods that derives give.
 const STD_METHODS: &[(&str, &[&str])] = &[
     ("clone", &["Clone"]),
@@ -412,6 +415,8 @@ impl Repairer {
         let fitting = receiver(fault.message).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
         if !fitting.is_empty() {
             remedy.restore.extend(fitting);
+        } else if exact.is_empty() && members.len() > MAX_GUESSES {
+            // A name that many types have: what was cut around the place is likelier.
         } else if exact.is_empty() {
             remedy.restore.extend(members.iter().copied());
             if members.is_empty() {
@@ -638,7 +643,7 @@ impl Repairer {
 /// The type that a message finds no method for.
 fn receiver(message: &str) -> Option<Ty> {
     let quoted = message.split("found for ").nth(1)?.split('`').nth(1)?;
-    Ty::parse(quoted).filter(|t| !matches!(t, Ty::Any(_)))
+    Ty::parse(quoted).map(Ty::without_parameters).filter(|t| !matches!(t, Ty::Any(_)))
 }
 
 /// How many type parameters of an impl have to stand for something.

@@ -212,7 +212,7 @@ fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usiz
         format!("{:?} {}{}{}", n.kind, n.name, n.type_name, n.trait_name)
     };
     eprintln!("--- effort {effort}: {} errors", checked.errors().count());
-    for e in checked.errors().take(12) {
+    for e in checked.errors().take(20) {
         let code = e.code.as_ref().map_or("", |c| c.code.as_str());
         eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
     }

@@ -83,6 +83,25 @@ impl Ty {
         }
     }
 
+    /// The type of a message with anything in the place of what looks like a type parameter.
+    #[must_use]
+    pub fn without_parameters(self) -> Ty {
+        let list = |l: Vec<Ty>| l.into_iter().map(Ty::without_parameters).collect();
+        match self {
+            Ty::Named(name, arguments)
+                if arguments.is_empty() && name.len() <= 2 && name.starts_with(char::is_uppercase) =>
+            {
+                Ty::Any("_".into())
+            }
+            Ty::Named(name, arguments) => Ty::Named(name, list(arguments)),
+            Ty::Ref(t) => Ty::Ref(Box::new(t.without_parameters())),
+            Ty::Ptr(t) => Ty::Ptr(Box::new(t.without_parameters())),
+            Ty::Slice(t) => Ty::Slice(Box::new(t.without_parameters())),
+            Ty::Tuple(parts) => Ty::Tuple(list(parts)),
+            other => other,
+        }
+    }
+
     /// The types that it is made of.
     #[must_use]
     pub fn parts(&self) -> &[Ty] {
@@ -242,6 +261,12 @@ mod unit {
         assert_eq!(fits("impl<I> Clone for C<I> {}", "C<fn(i32) -> R<u8> {R::<u8>::Ok}>", "Clone"), Some(1));
         assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
+    }
+
+    #[test]
+    fn what_looks_like_a_parameter_may_be_anything() {
+        let found = Ty::parse("Matrix<T, R2, Const<3>, Big>").unwrap().without_parameters();
+        assert_eq!(found, Ty::parse("Matrix<_, _, Const<3>, Big>").unwrap());
     }
 
     #[test]

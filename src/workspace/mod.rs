@@ -8,6 +8,7 @@ pub mod capture;
 pub mod record;
 pub mod wrapper;
 
+use crate::cache::Cache;
 use crate::error::{Error, Result};
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_metadata::{Metadata, Package, PackageId};
@@ -170,6 +171,12 @@ impl Workspace {
         let build_dir = metadata.build_directory.clone().unwrap_or_else(|| metadata.target_directory.clone());
         let state_dir = metadata.target_directory.join("gistify");
         Ok(Workspace { metadata, options, build_dir, state_dir, new_lock_file: fresh_lock.0.take() })
+    }
+
+    /// What is kept between runs.
+    #[must_use]
+    pub fn cache(&self) -> Cache {
+        Cache::new(self.state_dir.join("cache"))
     }
 
     /// The package of that id.

@@ -2,6 +2,7 @@
 //!
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
+mod cache;
 mod exits;
 mod gists;
 mod interrupt;
