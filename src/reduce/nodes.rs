@@ -303,9 +303,12 @@ impl Tree {
             nodes.clone().filter(|(_, n)| n.kind == Kind::MacroRules).map(|(_, n)| (n.name.as_str(), &n.words)).collect();
         let mut calls: BTreeMap<&str, Vec<NodeId>> = BTreeMap::new();
         for (call, node) in nodes.filter(|(_, n)| n.kind == Kind::MacroCall && n.in_macro == in_macro) {
-            let Some((&first, _)) = macros.get_key_value(node.macro_name.as_str()) else { continue };
-            let mut seen = BTreeSet::from([first]);
-            let mut todo = vec![first];
+            // A macro that another macro defines is not seen: what it is told to go on with may be.
+            let mut todo: Vec<&str> = match macros.get_key_value(node.macro_name.as_str()) {
+                Some((&first, _)) => vec![first],
+                None => node.words.iter().filter_map(|w| macros.get_key_value(w.as_str())).map(|(&name, _)| name).collect(),
+            };
+            let mut seen: BTreeSet<&str> = todo.iter().copied().collect();
             while let Some(name) = todo.pop() {
                 calls.entry(name).or_default().push(call);
                 // A macro may be told the name of the one to go on with.

@@ -622,7 +622,9 @@ impl Repairer {
         let mut out = Vec::new();
         for (i, n) in tree.nodes.iter().enumerate() {
             let opaque = n.kind == Kind::MacroCall || n.kind == Kind::Const && n.name == "_";
-            if !opaque || !plan.cut[i] || n.in_macro || !n.words.contains(ty) {
+            // A macro that is called as the trait is may well make impls of it.
+            let own = n.macro_name == trait_;
+            if !opaque || !plan.cut[i] || n.in_macro || !(n.words.contains(ty) || own) {
                 continue;
             }
             let called = n.words.iter().chain([&n.macro_name]).flat_map(|w| self.named(w));
@@ -632,7 +634,7 @@ impl Repairer {
             {
                 continue;
             }
-            if n.words.contains(trait_) || definitions.iter().any(|&d| tree.nodes[d].words.contains(trait_)) {
+            if own || n.words.contains(trait_) || definitions.iter().any(|&d| tree.nodes[d].words.contains(trait_)) {
                 out.extend(tree.elements(i, [ty, trait_].into_iter()));
             }
         }

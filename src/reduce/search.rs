@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::source::edit::Piece;
 use std::collections::BTreeSet;
 
-/// Rounds of repairs before everything is given back.
+/// Rounds of repairs, all together. When the first text does not compile by then, everything is given back; a
+/// polish or a trial that does not is undone.
 const MAX_ROUNDS: usize = 40;
 /// Rounds of lints.
 const MAX_POLISH: usize = 12;
@@ -36,10 +37,7 @@ impl<'c> Search<'c> {
         let (text, mut pieces) = plan.render();
         let mut checked = self.compiler.check(&text, &[])?;
         let mut effort = 0;
-        for _ in 0..MAX_ROUNDS {
-            if checked.ok {
-                return Ok(true);
-            }
+        while !checked.ok && self.rounds < MAX_ROUNDS {
             self.rounds += 1;
             let remedy = self.repairer.remedy(plan, &checked, &pieces, effort);
             if std::env::var_os("GISTIFY_DEBUG").is_some() {
