@@ -66,7 +66,9 @@ pub(super) fn render(rows: &[Row], records: &BTreeMap<Key, Record>, facts: &Fact
     );
     out += "Each gist is checked again without the tool: alone in an empty folder, with the crate's folder taken away, it is built\n\
             and the test is run; and the test's tokens are compared with the project's. Lines of the gist are code lines, those of\n\
-            the bundle are all lines; wall time is the tool's, with the crate's dependencies built.\n\n";
+            the bundle are all lines; wall time is the tool's, with the crate's dependencies built.\n\
+            The first test of a target builds it with coverage and asks rustc for its graph; a further one takes both\n\
+            from there. What earlier runs of the tool kept of graphs is removed before.\n\n";
     out += "## Summary\n\n";
     out += &table(&["figure", "value"], &summary(&lines));
     out += "\n## By crate\n\n";

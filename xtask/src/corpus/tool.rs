@@ -78,8 +78,13 @@ impl Tool {
     }
 }
 
-/// Builds the targets of a crate as `cargo test` does, so that the tool is not timed building dependencies.
+/// Builds the targets of a crate as `cargo test` does, so that the tool is not timed building dependencies; and
+/// removes the graphs that an earlier run of the tool has left, so that what they save is not in the figures.
 pub(super) fn build_targets(checkout: &Checkout, targets: &[&Target], work: &Path) -> Result<Duration> {
+    let graphs = checkout.root.join("target/gistify/cache");
+    if graphs.exists() {
+        fs::remove_dir_all(graphs)?;
+    }
     let mut build = cargo();
     build.args(["test", "--no-run", "--offline", "-q"]).current_dir(&checkout.root);
     for target in targets {
