@@ -1,0 +1,385 @@
+//! Members and impls that a type lacks.
+
+use super::fault::Fault;
+use super::names::modules_around;
+use super::{Remedy, Repairer};
+use crate::reduce::demand::{Impl, cut_impls, of_argument};
+use crate::reduce::graph::identifier;
+use crate::reduce::nodes::{Kind, NodeId};
+use crate::reduce::plan::Plan;
+use crate::reduce::types::{Bindings, Header, Ty};
+use crate::source::transcriber::arguments;
+use std::collections::BTreeSet;
+
+/// How many members of one name come back where it is not known whose is meant.
+const MAX_GUESSES: usize = 8;
+
+/// Methods that derives give.
+const STD_METHODS: &[(&str, &[&str])] = &[
+    ("clone", &["Clone"]),
+    ("eq", &["PartialEq"]),
+    ("ne", &["PartialEq"]),
+    ("cmp", &["Ord"]),
+    ("partial_cmp", &["PartialOrd"]),
+    ("hash", &["Hash"]),
+    ("default", &["Default"]),
+    ("fmt", &["Debug", "Display"]),
+];
+
+impl Repairer {
+    /// A method, function, constant or variant that a type or trait does not have any more.
+    pub(super) fn member_named(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let Some(first) = fault.words.first() else { return };
+        // Of an adapter's method that no iterator is there for, the name stands in the code alone.
+        let told_elsewhere = fault.message.contains("is not an iterator") || fault.code == "E0658";
+        let place = fault.places.first().filter(|_| told_elsewhere);
+        let in_code = place.map(|&at| identifier(&plan.text[at..]).to_owned());
+        let name = in_code.as_ref().unwrap_or(first);
+        let words: BTreeSet<&String> = fault.words.iter().collect();
+        if let Some((_, traits)) = STD_METHODS.iter().find(|(m, _)| m == name) {
+            let given = cut_impls(plan).filter(|i| traits.contains(&i.of) && words.contains(&i.by.to_owned()));
+            let given: Vec<NodeId> = given.map(|i| i.node).collect();
+            if !given.is_empty() {
+                remedy.restore.extend(given);
+                return;
+            }
+        }
+        let members: Vec<NodeId> = self
+            .named(name)
+            .filter(|&n| {
+                (plan.cut[n] || !plan.stands(n))
+                    && tree.nodes[n].kind.is_item()
+                    && !matches!(tree.nodes[n].kind, Kind::Fn | Kind::Module)
+            })
+            .collect();
+        let owner = |n: NodeId| tree.nodes[n].parent;
+        let exact: Vec<NodeId> = members
+            .iter()
+            .copied()
+            .filter(|&n| {
+                let o = &tree.nodes[owner(n)];
+                words.contains(&o.type_name) || words.contains(&o.name)
+            })
+            .collect();
+        let fitting = receiver(fault.message).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
+        if !fitting.is_empty() {
+            remedy.restore.extend(fitting);
+        } else if exact.is_empty() && members.len() > MAX_GUESSES {
+            // A name that many types have: what was cut around the place is likelier.
+        } else if exact.is_empty() {
+            remedy.restore.extend(members.iter().copied());
+            if members.is_empty() {
+                self.macro_calls(plan, tree.at(fault.places.first().copied().unwrap_or(0)), name, remedy);
+            }
+        } else {
+            remedy.restore.extend(exact);
+        }
+        self.trait_imports(plan, fault, remedy);
+    }
+
+    /// What is cut of the members of a name that a type may have, of the impls with the fewest type parameters.
+    pub(super) fn best_owners(&self, plan: &Plan<'_>, name: &str, receiver: &Ty) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut types = vec![receiver.clone(), Ty::Ref(Box::new(receiver.clone()))];
+        let mut inner = receiver;
+        while let Ty::Ref(t) | Ty::Slice(t) = inner {
+            types.push((**t).clone());
+            inner = t;
+        }
+        let mut found: Vec<(usize, NodeId)> = Vec::new();
+        for member in self.named(name) {
+            let owner = tree.nodes[member].parent;
+            let Some(header) = &tree.nodes[owner].header else { continue };
+            for ty in &types {
+                let asks = Header { self_ty: ty.clone(), trait_: Ty::Any("_".into()) };
+                let Some(bindings) = header.fits(&asks) else { continue };
+                let own = plan.cut[member].then_some(member);
+                let parts = self.lacking(plan, owner, &bindings).into_iter().chain(own);
+                found.extend(parts.map(|part| (parameters(&bindings), part)));
+            }
+        }
+        let best = found.iter().map(|(rank, _)| *rank).min();
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, part)| part).collect()
+    }
+
+    /// A trait that is there but not in scope.
+    pub(super) fn trait_imports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let here = tree.at(fault.places.first().copied().unwrap_or(0));
+        let around: BTreeSet<NodeId> = modules_around(plan, here).collect();
+        for w in &fault.words {
+            let leaves = self.named(w).filter(|&n| tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n]);
+            remedy.restore.extend(leaves.filter(|&n| around.contains(&tree.module(n))));
+        }
+    }
+
+    /// A member that an impl has and its trait has not any more: it goes too, unless it ran.
+    pub(super) fn trait_member(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        let Some(name) = fault.words.first() else { return };
+        let members: BTreeSet<NodeId> = fault
+            .places
+            .iter()
+            .chain(&fault.definitions)
+            .filter_map(|&p| tree.ancestors(tree.at(p)).find(|&a| tree.nodes[a].name == *name && plan.stands(a)))
+            .filter(|&m| !plan.ran[m] && !plan.wanted[m] && !plan.whole[m])
+            .collect();
+        if !members.is_empty() {
+            remedy.cut.extend(members);
+            return;
+        }
+        for n in self.named(name).filter(|&n| plan.cut[n]) {
+            let owner = &tree.nodes[tree.nodes[n].parent];
+            if owner.kind == Kind::Trait && (fault.words.contains(&owner.name)) {
+                remedy.restore.insert(n);
+            }
+        }
+    }
+
+    /// Trait impls and derives for the traits and types that an error names.
+    pub(super) fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
+        if self.demands(plan, fault, remedy) {
+            return;
+        }
+        let named =
+            |i: &Impl<'_>| fault.bounds.iter().any(|b| b.self_ty.head() == Some(i.by) && b.trait_.head() == Some(i.of));
+        let by_name: Vec<NodeId> = cut_impls(plan).filter(named).map(|i| i.node).collect();
+        if !by_name.is_empty() {
+            remedy.restore.extend(by_name);
+            return;
+        }
+        let heads = fault.bounds.iter().filter_map(|b| Some((b.self_ty.head()?, b.trait_.head()?)));
+        remedy.restore.extend(heads.flat_map(|(ty, trait_)| self.opaque_makers(plan, ty, trait_)));
+        // What it asks for is known: if there is no such impl, something else that was cut is behind it.
+        if !fault.bounds.is_empty() {
+            return;
+        }
+        let mut words: BTreeSet<&str> = fault.words.iter().map(String::as_str).collect();
+        words.extend(implied_traits(fault.code, &fault.full));
+        let (found, others): (Vec<Impl<'_>>, Vec<Impl<'_>>) =
+            cut_impls(plan).filter(|i| words.contains(i.of)).partition(|i| words.contains(i.by));
+        let mut found: BTreeSet<NodeId> = found.iter().map(|i| i.node).collect();
+        if found.is_empty() {
+            // A generic impl covers the type under another name; else any impl of the trait may.
+            let written = others.iter().map(|i| i.node).filter(|&n| tree.nodes[n].kind == Kind::TraitImpl);
+            found.extend(written.clone().filter(|&n| tree.nodes[n].catch_all));
+            if found.is_empty() {
+                found.extend(written);
+            }
+        }
+        if found.is_empty() {
+            self.implementing_macros(plan, &words, &mut found);
+        }
+        remedy.restore.extend(found);
+    }
+
+    /// The impls that an error spells out; `false` when none of them is there to come back.
+    pub(super) fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+        let words_here = fault.places.iter().map(|&p| &plan.tree.nodes[plan.tree.at(p)].words);
+        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
+        let demands = fault.bounds.iter().chain(&of_arguments);
+        let mut any = false;
+        let mut demands: Vec<Header> = demands.cloned().collect();
+        while let Some(demand) = demands.pop() {
+            let best: BTreeSet<NodeId> = self.best_for(plan, &demand).into_iter().collect();
+            let head = demand.self_ty.head().unwrap_or_default();
+            let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
+            if best.is_empty() && !ours {
+                // What others' types hold has to implement it, too.
+                let part = |self_ty: &Ty| Header { self_ty: self_ty.clone(), trait_: demand.trait_.without_arguments() };
+                demands.extend(demand.self_ty.parts().iter().map(part));
+                continue;
+            }
+            let impls = best.iter().filter(|&&n| matches!(plan.tree.nodes[n].kind, Kind::TraitImpl | Kind::Derive));
+            let elements = best.iter().filter(|&&n| plan.tree.nodes[n].kind == Kind::Entry).count();
+            if impls.count() == 1 && elements <= 1 {
+                remedy.sure.extend(&best);
+            }
+            any |= !best.is_empty();
+            remedy.restore.extend(best);
+        }
+        any
+    }
+
+    /// What would make a demand true and is cut: of all impls, those with the fewest variables.
+    pub(super) fn best_for(&self, plan: &Plan<'_>, demand: &Header) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut found: Vec<(usize, NodeId)> = Vec::new();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            match n.kind {
+                Kind::TraitImpl => {
+                    let Some(bindings) = n.header.as_ref().and_then(|h| h.fits(demand)) else { continue };
+                    found.extend(self.lacking(plan, i, &bindings).into_iter().map(|part| (parameters(&bindings), part)));
+                }
+                Kind::Derive if plan.cut[i] => {
+                    let own = &tree.nodes[tree.nodes[n.parent].parent].name;
+                    if demand.self_ty.is_named(own) && demand.trait_.is_named(&n.name) {
+                        found.push((0, i));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let best = found.iter().map(|(rank, _)| *rank).min();
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, i)| i).collect()
+    }
+
+    /// What is cut of an impl with these bindings: itself, or the macro call that makes it.
+    pub(super) fn lacking(&self, plan: &Plan<'_>, implementation: NodeId, bindings: &Bindings) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let Some(definition) = tree.made_by(implementation) else {
+            return if plan.cut[implementation] { vec![implementation] } else { Vec::new() };
+        };
+        let variables: Vec<(&str, &str)> =
+            bindings.iter().filter(|(v, _)| v.starts_with('$')).filter_map(|(v, t)| Some((v.as_str(), t.head()?))).collect();
+        let names = || variables.iter().map(|(_, name)| *name);
+        let calls = self.calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
+        let told =
+            |&c: &NodeId| names().all(|w| tree.nodes[c].words.contains(w)) && makes(plan, c, implementation, &variables);
+        let told: Vec<NodeId> = calls.iter().copied().filter(told).collect();
+        let mut out = Vec::new();
+        for part in told.iter().flat_map(|&c| tree.elements(c, names())) {
+            if plan.cut[implementation] || !plan.stands(part) {
+                out.extend([part, implementation]);
+            }
+        }
+        let direct = told.iter().any(|&c| tree.nodes[c].macro_name == tree.nodes[definition].name);
+        if !direct {
+            let inner = self.inner_calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
+            out.extend(tree.likely_inner(inner, names()).into_iter().filter(|&c| plan.cut[c]));
+        }
+        out
+    }
+
+    /// Macro calls that may make an impl of one of the traits for one of the types.
+    pub(super) fn implementing_macros(&self, plan: &Plan<'_>, words: &BTreeSet<&str>, found: &mut BTreeSet<NodeId>) {
+        let is_trait = |w: &&str| {
+            w.starts_with(|c: char| c.is_uppercase()) || self.named(w).any(|n| plan.tree.nodes[n].kind == Kind::Trait)
+        };
+        for trait_ in words.iter().copied().filter(is_trait) {
+            for ty in words.iter().copied().filter(|w| *w != trait_) {
+                found.extend(self.opaque_makers(plan, ty, trait_));
+            }
+        }
+    }
+
+    /// Macro calls, and constants without a name, that are cut and may make an impl of a trait for a type by what they
+    /// and the macros in them name: those of which it can't be seen.
+    pub(super) fn opaque_makers(&self, plan: &Plan<'_>, ty: &str, trait_: &str) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let mut out = Vec::new();
+        for (i, n) in tree.nodes.iter().enumerate() {
+            let opaque = n.kind == Kind::MacroCall || n.kind == Kind::Const && n.name == "_";
+            // A macro that is called as the trait is may well make impls of it.
+            let own = n.macro_name == trait_;
+            if !opaque || !plan.cut[i] || n.in_macro || !(n.words.contains(ty) || own) {
+                continue;
+            }
+            let called = n.words.iter().chain([&n.macro_name]).flat_map(|w| self.named(w));
+            let definitions: Vec<NodeId> = called.filter(|&d| tree.nodes[d].kind == Kind::MacroRules).collect();
+            // The impls of these are known.
+            if n.kind == Kind::MacroCall && !definitions.is_empty() && definitions.iter().all(|&d| tree.nodes[d].makes_items)
+            {
+                continue;
+            }
+            if own || n.words.contains(trait_) || definitions.iter().any(|&d| tree.nodes[d].words.contains(trait_)) {
+                out.extend(tree.elements(i, [ty, trait_].into_iter()));
+            }
+        }
+        out
+    }
+}
+
+/// The type that a message finds no method for.
+pub(super) fn receiver(message: &str) -> Option<Ty> {
+    let quoted = message.split("found for ").nth(1)?.split('`').nth(1)?;
+    Ty::parse(quoted).map(Ty::without_parameters).filter(|t| !matches!(t, Ty::Any(_)))
+}
+
+/// How many type parameters of an impl have to stand for something.
+pub(super) fn parameters(bindings: &Bindings) -> usize {
+    bindings.keys().filter(|v| !v.starts_with('$')).count()
+}
+
+/// Whether a call may give the variables of the rule that holds an impl these values; one that goes through other
+/// macros may.
+pub(super) fn makes(plan: &Plan<'_>, call: NodeId, implementation: NodeId, variables: &[(&str, &str)]) -> bool {
+    let tree = plan.tree;
+    let rule = tree.ancestors(implementation).find(|&a| tree.nodes[a].kind == Kind::MacroRule);
+    let definition = tree.made_by(implementation);
+    let (Some(rule), Some(definition)) = (rule, definition) else { return true };
+    if tree.nodes[call].macro_name != tree.nodes[definition].name {
+        return true;
+    }
+    let group = |text: &str| {
+        let group = text.parse::<proc_macro2::TokenStream>().ok()?.into_iter().find_map(|t| match t {
+            proc_macro2::TokenTree::Group(g) => Some(g.stream()),
+            _ => None,
+        })?;
+        Some(group)
+    };
+    let matcher = group(&plan.text[tree.nodes[rule].name_range.clone()]);
+    let given = group(&plan.text[tree.nodes[call].range.clone()]);
+    let (Some(matcher), Some(given)) = (matcher, given) else { return true };
+    let Some(values) = arguments(matcher, given) else { return false };
+    variables.iter().all(|(variable, name)| {
+        // What a repetition holds is not told apart.
+        values.get(*variable).is_none_or(|value| Ty::parse(value).is_none_or(|t| t.head().is_none_or(|h| h == *name)))
+    })
+}
+
+/// The derives of a type that a derive of it does not go without.
+pub(super) fn derives_with(plan: &Plan<'_>, derive: NodeId) -> Vec<NodeId> {
+    let tree = plan.tree;
+    if tree.nodes[derive].kind != Kind::Derive {
+        return Vec::new();
+    }
+    let needed: &[&str] = match tree.nodes[derive].name.as_str() {
+        "Copy" => &["Clone"],
+        "Eq" | "PartialOrd" => &["PartialEq"],
+        "Ord" => &["PartialOrd", "Eq", "PartialEq"],
+        _ => return Vec::new(),
+    };
+    let own_type = tree.nodes[tree.nodes[derive].parent].parent;
+    let lists = tree.children[own_type].iter().filter(|&&c| tree.nodes[c].kind == Kind::Derives);
+    let others = lists.flat_map(|&l| tree.children[l].iter().copied());
+    others.filter(|&d| plan.cut[d] && needed.contains(&tree.nodes[d].name.as_str())).collect()
+}
+
+/// Traits that an error code stands for without naming them.
+pub(super) fn implied_traits(code: &str, full: &str) -> Vec<&'static str> {
+    match code {
+        "E0614" => vec!["Deref"],
+        "E0608" => vec!["Index", "IndexMut", "Deref"],
+        "E0600" => vec!["Not", "Neg"],
+        "E0382" | "E0505" | "E0507" | "E0508" | "E0509" | "E0204" | "E0184" => vec!["Copy", "Clone"],
+        "E0594" | "E0596" => vec!["DerefMut", "IndexMut"],
+        "E0158" => vec!["PartialEq", "Eq"],
+        "E0277" if full.contains("is not an iterator") => vec!["Iterator", "IntoIterator"],
+        "E0277" if full.contains("cannot be dereferenced") => vec!["Deref"],
+        "E0308" => vec!["Deref"],
+        _ => Vec::new(),
+    }
+}
+
+/// Members that an impl lacks.
+pub(super) fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    let tree = plan.tree;
+    for &place in fault.places.iter().chain(&fault.definitions) {
+        let Some(owner) = tree.ancestors(tree.at(place)).find(|&a| tree.nodes[a].kind == Kind::TraitImpl) else { continue };
+        let children = &tree.children[owner];
+        let before = remedy.restore.len();
+        let made = children.iter().flat_map(|c| tree.made_members.get(c)).flatten();
+        let members = children.iter().chain(made).copied();
+        let named = |c: NodeId| fault.words.contains(&tree.nodes[c].name) || tree.nodes[c].name.starts_with('$');
+        remedy.restore.extend(members.filter(|&c| plan.cut[c] && named(c)));
+        if remedy.restore.len() == before {
+            let calls = children.iter().copied().filter(|&c| tree.nodes[c].kind == Kind::MacroCall);
+            let words = fault.words.iter().map(String::as_str);
+            remedy.restore.extend(calls.flat_map(|c| tree.elements(c, words.clone())).filter(|&c| plan.cut[c]));
+        }
+        return;
+    }
+}
