@@ -9,6 +9,7 @@
 mod build;
 mod demand;
 pub mod graph;
+mod makers;
 pub mod nodes;
 mod paths;
 mod plan;

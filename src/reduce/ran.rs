@@ -1,6 +1,7 @@
 //! Which nodes of a bundle ran, from the coverage of the project's own run.
 
-use super::nodes::{Kind, NodeId, Tree};
+use super::makers::macro_calls;
+use super::nodes::{NodeId, Tree};
 use crate::bundle::Bundle;
 use crate::trace::{Coverage, RegionKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,74 +82,4 @@ fn prefix_count(painted: &[u8], colour: u8) -> Vec<u32> {
         before.push(n);
     }
     before
-}
-
-/// Functions that macros made stand at the macro's definition: find the calls by the names in the function's path.
-/// Gives those, and of those the doubtful ones.
-fn macro_calls(
-    bundle: &Bundle,
-    tree: &Tree,
-    coverage: &Coverage,
-    files: &[Option<usize>],
-) -> (BTreeSet<NodeId>, BTreeSet<NodeId>) {
-    let calls = tree.calls_by_macro();
-    let inner_calls = tree.inner_calls_by_macro();
-    let (mut found, mut doubtful) = (BTreeSet::new(), BTreeSet::new());
-    for function in coverage.called() {
-        let Some(region) = function.regions.first() else { continue };
-        let Some(file) = files.get(region.file).copied().flatten() else { continue };
-        let at = bundle.map.files[file].offset(region.start);
-        for image in bundle.map.images(file, at) {
-            let Some(definition) = tree.ancestors(tree.at(image)).find(|&a| tree.nodes[a].kind == Kind::MacroRules) else {
-                continue;
-            };
-            let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
-            let fits = |&c: &NodeId| {
-                let around = || tree.ancestors(c).skip(1);
-                let named = |name: &str| name.is_empty() || path.contains(name);
-                let mut modules = around().filter(|&a| tree.nodes[a].kind == Kind::Module);
-                let of_impl = |a: NodeId| named(&tree.nodes[a].type_name) && named(&tree.nodes[a].trait_name);
-                (tree.nodes[c].in_macro || modules.all(|m| named(&tree.nodes[m].name))) && around().all(of_impl)
-            };
-            // Of several calls those that share most names with the path; names of modules are no sign.
-            let shared = |c: NodeId| {
-                let of_module = |w: &str| tree.ancestors(c).skip(1).any(|a| tree.nodes[a].name == w);
-                tree.nodes[c].words.iter().filter(|w| path.contains(w.as_str()) && !of_module(w)).count()
-            };
-            let made_by = tree.nodes[definition].name.as_str();
-            let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(made_by).cloned().unwrap_or_default();
-            // Calls beside it in its own rule don't lead to it.
-            let rule = |i: NodeId| tree.ancestors(i).find(|&a| tree.nodes[a].kind == Kind::MacroRule);
-            let own_rule = rule(tree.at(image));
-            let beside = |&c: &NodeId| rule(c) != own_rule;
-            let inner: Vec<NodeId> = of(&inner_calls).into_iter().filter(fits).filter(beside).collect();
-            let leads_here = |&c: &NodeId| {
-                let mut names = vec![tree.nodes[c].macro_name.as_str()];
-                let mut i = 0;
-                while i < names.len() && names[i] != made_by {
-                    let from = inner.iter().filter(|&&c| tree.made_by(c).is_some_and(|m| tree.nodes[m].name == names[i]));
-                    let next = from.map(|&c| tree.nodes[c].macro_name.as_str());
-                    let new: Vec<&str> = next.filter(|n| !names.contains(n)).collect();
-                    names.extend(new);
-                    i += 1;
-                }
-                i < names.len()
-            };
-            let here: Vec<NodeId> = of(&calls).into_iter().filter(fits).collect();
-            let direct: Vec<NodeId> = here.iter().copied().filter(leads_here).collect();
-            let here = if direct.is_empty() { here } else { direct };
-            let most = here.iter().map(|&c| shared(c)).max().unwrap_or(0);
-            let likely = here.into_iter().filter(|&c| shared(c) == most);
-            for call in likely {
-                let elements = tree.elements(call, path.iter().copied());
-                if elements.len() > 1 {
-                    doubtful.extend(elements.iter().copied());
-                }
-                found.extend(elements);
-            }
-            let inner = tree.likely_inner(&inner, path.iter().copied());
-            found.extend(inner.into_iter().flat_map(|c| tree.elements(c, path.iter().copied())));
-        }
-    }
-    (found, doubtful)
 }

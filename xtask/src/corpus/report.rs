@@ -68,9 +68,11 @@ pub(super) fn render(rows: &[Row], records: &BTreeMap<Key, Record>, facts: &Fact
             and the test is run; and the test's tokens are compared with the project's. Lines of the gist are code lines, those of\n\
             the bundle are all lines; wall time is the tool's, with the crate's dependencies built.\n\
             The first test of a target builds it with coverage and asks rustc for its graph; a further one takes both\n\
-            from there. What earlier runs of the tool kept of graphs is removed before.\n\n";
+            from there. `%` is code lines as a share of the bundle. What earlier runs of the tool kept of graphs is removed before.\n\n";
     out += "## Summary\n\n";
     out += &table(&["figure", "value"], &summary(&lines));
+    out += "\n## By size\n\n";
+    out += &up_to_size(&lines);
     out += "\n## By crate\n\n";
     out += &by_crate(&lines);
     out += "\n## By test\n\n";
@@ -124,6 +126,42 @@ fn summary(lines: &[Line<'_>]) -> Vec<Vec<String>> {
         row("code lines as a share of the bundle, mean over crates of size M and larger", percent(mean(large))),
         row("peak memory", lines.iter().filter_map(Line::peak).max().map_or_else(dash, |b| format!("{} MiB", b >> 20))),
     ]
+}
+
+/// The crates by their sizes: those up to `S`, `M`, … together.
+fn up_to_size(lines: &[Line<'_>]) -> String {
+    let sizes: BTreeSet<Size> = lines.iter().map(|l| l.row.size).collect();
+    let rows: Vec<Vec<String>> = sizes
+        .iter()
+        .map(|size| {
+            let group = || lines.iter().filter(|l| l.row.size <= *size);
+            let records = || group().filter_map(|l| l.record);
+            let rate = |of: fn(&Metrics) -> Option<f64>| percent(mean(group().filter_map(|l| l.metric(of))));
+            vec![
+                format!("up to {size}"),
+                group().count().to_string(),
+                records().filter(|r| r.tool_ok() && r.recheck_ok()).count().to_string(),
+                rate(|m| m.line_execution_rate),
+                rate(|m| m.line_existence_rate),
+                percent(mean(group().filter_map(|l| l.share()))),
+                seconds(median(records().map(|r| r.wall_s))),
+                seconds(percentile(records().map(|r| r.wall_s), 95.0)),
+                number(median(group().filter_map(|l| l.rustc_calls()).map(|c| c as f64))),
+            ]
+        })
+        .collect();
+    let head = [
+        "crates",
+        "tests",
+        "ok",
+        "execution",
+        "existence",
+        "%",
+        "wall, median",
+        "wall, 95th percentile",
+        "rustc calls, median",
+    ];
+    table(&head, &rows)
 }
 
 fn by_crate(lines: &[Line<'_>]) -> String {
