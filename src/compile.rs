@@ -104,7 +104,9 @@ impl Compiler {
         let mut command = Command::new(&self.rustc);
         command.arg("-vV");
         let version = run(&mut command, Limits::default())?.stdout_text();
-        let files = self.args.iter().filter_map(|a| a.split_once('=').map(|(_, path)| path)).filter(|p| p.starts_with('/'));
+        // Directories change with everything that is built in them, and say nothing of what is read from there.
+        let paths = self.args.iter().filter_map(|a| a.split_once('=').map(|(_, path)| path));
+        let files = paths.filter(|p| p.starts_with('/') && Utf8Path::new(p).is_file());
         let stamps: Vec<String> = files.map(crate::cache::stamp).collect();
         Ok(format!("{}\n{version}\n{:?}\n{:?}\n{stamps:?}\n{}", self.rustc, self.args, self.envs, self.edition))
     }

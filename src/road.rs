@@ -317,7 +317,9 @@ impl<'w> Session<'w> {
         let made_by = site.function.and_then(|f| {
             let definition = tree.made_by(f)?;
             let test_at = tree.nodes[f].range.start - tree.nodes[definition].range.start;
-            Some(MadeBy { definition: self.helper(definition)?, test_at })
+            let start = tree.nodes[test].range.start;
+            let within = |&o: &NodeId| tree.nodes[o].range.start - start..tree.nodes[o].range.end - start;
+            Some(MadeBy { definition: self.helper(definition)?, test_at, others: site.others.iter().map(within).collect() })
         });
         let at = tree.nodes[test].range.start;
         OriginalTest { path: self.modules(test), name, tokens: self.text_of(test), kind, at: Some(at), helpers, made_by }

@@ -39,29 +39,6 @@ pub(super) fn mentions_test(p: &Predicate) -> bool {
     }
 }
 
-/// The attributes of an item.
-pub(super) fn item_attrs(item: &syn::Item) -> &[Attribute] {
-    use syn::Item;
-    match item {
-        Item::Const(i) => &i.attrs,
-        Item::Enum(i) => &i.attrs,
-        Item::ExternCrate(i) => &i.attrs,
-        Item::Fn(i) => &i.attrs,
-        Item::ForeignMod(i) => &i.attrs,
-        Item::Impl(i) => &i.attrs,
-        Item::Macro(i) => &i.attrs,
-        Item::Mod(i) => &i.attrs,
-        Item::Static(i) => &i.attrs,
-        Item::Struct(i) => &i.attrs,
-        Item::Trait(i) => &i.attrs,
-        Item::TraitAlias(i) => &i.attrs,
-        Item::Type(i) => &i.attrs,
-        Item::Union(i) => &i.attrs,
-        Item::Use(i) => &i.attrs,
-        _ => &[],
-    }
-}
-
 /// The attributes of an expression.
 pub(super) fn expr_attrs(e: &syn::Expr) -> &[Attribute] {
     use syn::Expr;

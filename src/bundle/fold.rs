@@ -2,8 +2,8 @@
 //! [`super::macros`], what the compiler reads from elsewhere in [`super::reads`].
 
 use super::attributes::{
-    behind_attributes, expr_attrs, foreign_item_attrs, impl_item_attrs, item_attrs, keep_attribute, leading_attrs,
-    mentions_test, trait_item_attrs,
+    behind_attributes, expr_attrs, foreign_item_attrs, impl_item_attrs, keep_attribute, leading_attrs, mentions_test,
+    trait_item_attrs,
 };
 use super::inline::{Inliner, Place, module_edit};
 use super::macros::is_macro;
@@ -11,6 +11,7 @@ use super::reads::split_comma;
 use crate::error::{Error, Result};
 use crate::source::cfg::Predicate;
 use crate::source::mapped::{Mapped, MappedEdit};
+use crate::source::parse::item_attributes;
 use crate::source::tokens::{node_range, range, with_comments};
 use quote::ToTokens;
 use std::ops::Range;
@@ -236,7 +237,7 @@ impl<'ast> Visit<'ast> for Fold<'_> {
     }
 
     fn visit_item(&mut self, item: &'ast syn::Item) {
-        let attrs = item_attrs(item);
+        let attrs = item_attributes(item);
         match self.active(attrs) {
             Active::No => {
                 self.delete(node_range(item));

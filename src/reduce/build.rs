@@ -2,8 +2,7 @@
 
 use super::nodes::{Kind, Node, NodeId};
 use super::syntax::{
-    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain, type_head,
-    without_value,
+    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain, without_value,
 };
 use super::types::Header;
 use crate::source::tokens::{idents, line_groups, node_range, range};
@@ -359,13 +358,6 @@ impl Builder<'_> {
             if is_blanked(&node.name) {
                 node.name = text[node.name_range.clone()].to_owned();
             }
-            if is_blanked(&node.type_name) {
-                node.type_name.clear();
-                node.catch_all = true;
-            }
-            if is_blanked(&node.trait_name) {
-                node.trait_name.clear();
-            }
         }
         // A repetition goes with the last item in it.
         for repetition in &rule.repetitions {
@@ -459,12 +451,12 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             Item::Impl(i) => {
                 let kind = if i.trait_.is_some() { Kind::TraitImpl } else { Kind::Impl };
                 let id = self.push(kind, node_range(item));
-                self.nodes[id].header = Some(Header::of(i, self.text));
-                self.nodes[id].type_name = type_head(&i.self_ty);
-                self.nodes[id].catch_all = i.generics.type_params().any(|p| plain(&p.ident) == self.nodes[id].type_name);
-                if let Some(path) = i.trait_.as_ref().map(|t| &t.0) {
-                    self.nodes[id].trait_name = path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
-                }
+                let header = Header::of(i, self.text);
+                let node = &mut self.nodes[id];
+                node.type_name = header.self_ty.head().unwrap_or_default().to_owned();
+                node.trait_name = header.trait_.head().unwrap_or_default().to_owned();
+                node.catch_all = header.self_ty.is_any();
+                node.header = Some(header);
                 self.attributes(id, &i.attrs);
                 let in_trait_impl = i.trait_.is_some();
                 self.inside(id, |b| {
@@ -534,7 +526,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r);
                 let id = self.named(Kind::ExternCrate, item, name, &e.attrs);
                 self.nodes[id].mark = None;
-                self.nodes[id].fixed = e.ident == "self";
+                self.nodes[id].path = vec![plain(&e.ident)];
             }
             Item::Use(u) => {
                 let id = self.push(Kind::Use, node_range(item));

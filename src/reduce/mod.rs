@@ -17,6 +17,7 @@ pub mod ran;
 mod repair;
 mod search;
 pub mod site;
+mod std_traits;
 pub mod syntax;
 pub mod types;
 

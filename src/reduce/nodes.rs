@@ -128,9 +128,9 @@ pub struct Node {
     pub parent: NodeId,
     /// Where `#[deprecated]` may stand.
     pub mark: Option<usize>,
-    /// The head of the type that an impl is for.
+    /// The head of the type that an impl is for; empty for what has none, such as a type parameter.
     pub type_name: String,
-    /// The last segment of the trait that an impl is of.
+    /// The head of the trait that an impl is of.
     pub trait_name: String,
     /// For an impl: what for what.
     pub header: Option<Header>,
@@ -145,7 +145,7 @@ pub struct Node {
     /// It covers what is not named: an arm that matches anything, a `use` of everything, an impl for a type parameter.
     pub catch_all: bool,
     /// Its parts stay: an enum whose numbers may be seen, a body that ends in a panic or a loop and would be a stub
-    /// without the rest, a macro call that may need all it is given. For an `extern crate`: it is `self`.
+    /// without the rest, a macro call that may need all it is given, what stands in a call before its elements.
     pub fixed: bool,
     /// For macro definitions: all of its rules make items. For calls in a macro's rule: the macro that is called does.
     pub makes_items: bool,
@@ -156,7 +156,8 @@ pub struct Node {
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.
     pub words: BTreeSet<String>,
-    /// For a `use` leaf: its path, from the first segment to what it names (not what it is renamed to).
+    /// For a `use` leaf or an `extern crate`: its path, from the first segment to what it names (not what it is renamed
+    /// to).
     pub path: Vec<String>,
     /// Declared inside a body.
     pub local: bool,
@@ -173,6 +174,12 @@ impl Node {
     #[must_use]
     pub fn in_macro_item(&self) -> bool {
         self.kind == Kind::MacroRule || self.in_macro && !self.local && !self.kind.in_body()
+    }
+
+    /// An element of a macro call that can go by itself.
+    #[must_use]
+    pub fn is_loose_entry(&self) -> bool {
+        self.kind == Kind::Entry && !self.fixed
     }
 }
 
@@ -266,8 +273,7 @@ impl Tree {
     pub fn close_containers(&self, cut: &mut [bool], wanted: &[bool]) {
         for i in (1..self.nodes.len()).rev() {
             let children = &self.children[i];
-            let element = |c: NodeId| self.nodes[c].kind == Kind::Entry && !self.nodes[c].fixed;
-            let entries = || children.iter().all(|&c| element(c));
+            let entries = || children.iter().all(|&c| self.nodes[c].is_loose_entry());
             if (self.nodes[i].kind.is_container() || self.nodes[i].kind == Kind::MacroCall && entries())
                 && !(wanted[i] && self.nodes[i].kind == Kind::Module)
                 && !children.is_empty()
@@ -357,9 +363,8 @@ impl Tree {
     /// names, else all of them; the call itself where it is not made of elements.
     #[must_use]
     pub fn elements<'w>(&self, call: NodeId, words: impl Iterator<Item = &'w str> + Clone) -> Vec<NodeId> {
-        let element = |c: NodeId| self.nodes[c].kind == Kind::Entry && !self.nodes[c].fixed;
-        let entries: Vec<NodeId> = self.children[call].iter().copied().filter(|&c| element(c)).collect();
-        if entries.is_empty() || self.nodes[call].fixed {
+        let entries: Vec<NodeId> = self.children[call].iter().copied().filter(|&c| self.nodes[c].is_loose_entry()).collect();
+        if entries.is_empty() {
             return vec![call];
         }
         let shared = |e: NodeId| words.clone().filter(|w| self.nodes[e].words.contains(*w)).count();

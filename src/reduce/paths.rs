@@ -42,18 +42,14 @@ pub(super) fn makers(tree: &Tree, module: NodeId, path: &[String]) -> Vec<NodeId
 
 /// The module that a name means in a module.
 fn step(tree: &Tree, module: NodeId, name: &str, way: &mut BTreeSet<NodeId>) -> Option<NodeId> {
-    let here = tree.children[module].iter().copied();
+    let mut here = tree.children[module].iter().copied();
     if let Some(own) = here.clone().find(|&c| tree.nodes[c].name == name && tree.nodes[c].kind == Kind::Module) {
         way.insert(own);
         return Some(own);
     }
-    let items = here.filter(|&c| tree.nodes[c].kind.is_item() || tree.nodes[c].kind == Kind::ExternCrate);
-    if items.clone().any(|c| tree.nodes[c].name == name) {
+    if let Some(item) = here.find(|&c| tree.nodes[c].name == name && tree.nodes[c].kind.is_item()) {
         // `extern crate self as name;`
-        let itself = items
-            .clone()
-            .any(|c| tree.nodes[c].kind == Kind::ExternCrate && tree.nodes[c].name == name && tree.nodes[c].fixed);
-        return itself.then_some(0);
+        return (tree.nodes[item].kind == Kind::ExternCrate && tree.nodes[item].path == ["self"]).then_some(0);
     }
     let leaves = tree.leaves.get(&module).map_or(&[][..], Vec::as_slice);
     let named = leaves.iter().copied().filter(|&l| tree.nodes[l].name == name);

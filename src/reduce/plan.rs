@@ -2,6 +2,7 @@
 
 use super::graph::Graph;
 use super::nodes::{Kind, NodeId, Tree};
+use super::std_traits::is_required;
 use super::{Goal, Level};
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::tokens::idents;
@@ -56,34 +57,10 @@ impl Basis<'_> {
         let in_trait_impl = node.kind == Kind::ImplFn && self.tree.nodes[node.parent].kind == Kind::TraitImpl;
         let inner_call = node.kind == Kind::MacroCall && node.makes_items;
         let member = node.for_trait_impls && !node.name.starts_with('$');
-        let element = node.kind == Kind::Entry && !node.fixed;
+        let element = node.is_loose_entry();
         let of_trait = node.kind == Kind::TraitImpl;
         !node.local && (self.graph.marked[id] || in_trait_impl || member || inner_call || element || of_trait)
     }
-}
-
-/// Functions without a default of the standard library's traits that have several; what is missing here costs a round
-/// of repairs.
-fn is_required(trait_: &str, function: &str) -> bool {
-    const REQUIRED: &[(&str, &[&str])] = &[
-        ("BufRead", &["fill_buf", "consume"]),
-        ("BuildHasher", &["build_hasher"]),
-        ("Clone", &["clone"]),
-        ("DoubleEndedIterator", &["next_back"]),
-        ("Extend", &["extend"]),
-        ("GlobalAlloc", &["alloc", "dealloc"]),
-        ("Hash", &["hash"]),
-        ("Hasher", &["finish", "write"]),
-        ("Iterator", &["next"]),
-        ("Ord", &["cmp"]),
-        ("PartialEq", &["eq"]),
-        ("PartialOrd", &["partial_cmp"]),
-        ("Read", &["read"]),
-        ("Seek", &["seek"]),
-        ("Wake", &["wake"]),
-        ("Write", &["write", "flush", "write_str"]),
-    ];
-    REQUIRED.iter().any(|(t, functions)| *t == trait_ && functions.contains(&function))
 }
 
 impl<'a> Plan<'a> {

@@ -27,10 +27,10 @@ impl Prepared {
         if let Some(definition) = function.and_then(|f| self.tree.made_by(f)) {
             helpers.retain(|&h| h != definition);
         }
-        let entries = self.tree.children[node].iter().copied().filter(|&c| self.tree.nodes[c].kind == Kind::Entry);
+        let entries = self.tree.children[node].iter().copied().filter(|&c| self.tree.nodes[c].is_loose_entry());
         let last = name.rsplit("::").next().unwrap_or_default().trim_start_matches("r#");
         let (own, others): (Vec<NodeId>, Vec<NodeId>) = entries.partition(|&e| self.tree.nodes[e].words.contains(last));
-        let others = if own.len() == 1 && function.is_some() && !self.tree.nodes[node].fixed { others } else { Vec::new() };
+        let others = if own.len() == 1 && function.is_some() { others } else { Vec::new() };
         Some(Site { node, function, others, helpers })
     }
 

@@ -1,7 +1,6 @@
 //! Facts about syntax that the nodes rest on: what has a value, what ends a block, what an attribute is for.
 
-use crate::source::tokens::{idents, node_range};
-use quote::ToTokens;
+use crate::source::tokens::node_range;
 use std::ops::Range;
 use syn::Attribute;
 
@@ -59,21 +58,6 @@ pub(super) fn after_attributes(node: Range<usize>, attrs: &[Attribute], text: &s
         .max()
         .unwrap_or(node.start);
     end + (text[end..].len() - text[end..].trim_start().len()).min(node.end - end)
-}
-
-/// The name that a type is known by: the last segment of its path, below references and the like.
-pub(super) fn type_head(ty: &syn::Type) -> String {
-    match ty {
-        syn::Type::Path(p) => p.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default(),
-        syn::Type::Reference(r) => type_head(&r.elem),
-        syn::Type::Paren(p) => type_head(&p.elem),
-        syn::Type::Group(p) => type_head(&p.elem),
-        syn::Type::Slice(s) => type_head(&s.elem),
-        syn::Type::Array(a) => type_head(&a.elem),
-        syn::Type::Ptr(p) => type_head(&p.elem),
-        syn::Type::TraitObject(t) => idents(t.to_token_stream()).into_iter().find(|w| w != "dyn").unwrap_or_default(),
-        other => idents(other.to_token_stream()).into_iter().next().unwrap_or_default(),
-    }
 }
 
 /// Attributes without a say in what a program does.

@@ -19,6 +19,8 @@ pub enum Ty {
     Slice(Box<Ty>),
     /// `(A, B)`
     Tuple(Vec<Ty>),
+    /// `dyn A + B`
+    Dyn(Vec<Ty>),
     /// Anything else, by its tokens.
     Other(String),
 }
@@ -77,9 +79,20 @@ impl Ty {
     #[must_use]
     pub fn head(&self) -> Option<&str> {
         match self {
-            Ty::Named(name, _) => Some(name),
+            Ty::Named(name, _) => Some(name.as_str()).filter(|n| !n.starts_with('$')),
             Ty::Ref(t) | Ty::Ptr(t) | Ty::Slice(t) => t.head(),
+            Ty::Dyn(traits) => traits.first()?.head(),
             Ty::Any(_) | Ty::Tuple(_) | Ty::Other(_) => None,
+        }
+    }
+
+    /// Whether it may be any type, or a reference to any.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        match self {
+            Ty::Any(_) => true,
+            Ty::Ref(t) | Ty::Ptr(t) | Ty::Slice(t) => t.is_any(),
+            _ => false,
         }
     }
 
@@ -98,6 +111,7 @@ impl Ty {
             Ty::Ptr(t) => Ty::Ptr(Box::new(t.without_parameters())),
             Ty::Slice(t) => Ty::Slice(Box::new(t.without_parameters())),
             Ty::Tuple(parts) => Ty::Tuple(list(parts)),
+            Ty::Dyn(traits) => Ty::Dyn(list(traits)),
             other => other,
         }
     }
@@ -108,7 +122,7 @@ impl Ty {
         match self {
             Ty::Named(_, parts) | Ty::Tuple(parts) => parts,
             Ty::Ref(t) | Ty::Ptr(t) | Ty::Slice(t) => std::slice::from_ref(&**t),
-            Ty::Any(_) | Ty::Other(_) => &[],
+            Ty::Any(_) | Ty::Dyn(_) | Ty::Other(_) => &[],
         }
     }
 
@@ -147,7 +161,7 @@ impl Ty {
                 a == b && (x.is_empty() || y.is_empty() || x.len() == y.len() && all(x, y, bindings))
             }
             (Ty::Ref(a), Ty::Ref(b)) | (Ty::Ptr(a), Ty::Ptr(b)) | (Ty::Slice(a), Ty::Slice(b)) => a.covers(b, bindings),
-            (Ty::Tuple(x), Ty::Tuple(y)) => x.len() == y.len() && all(x, y, bindings),
+            (Ty::Tuple(x), Ty::Tuple(y)) | (Ty::Dyn(x), Ty::Dyn(y)) => x.len() == y.len() && all(x, y, bindings),
             (Ty::Other(a), Ty::Other(b)) => a == b,
             _ => false,
         }
@@ -198,9 +212,18 @@ impl Reader<'_> {
             syn::Type::Tuple(t) => Ty::Tuple(t.elems.iter().map(|t| self.ty(t)).collect()),
             syn::Type::Paren(p) => self.ty(&p.elem),
             syn::Type::Group(g) => self.ty(&g.elem),
+            syn::Type::TraitObject(object) => Ty::Dyn(self.traits(object)),
             syn::Type::Infer(_) => Ty::Any("_".into()),
             other => Ty::Other(other.to_token_stream().to_string()),
         }
+    }
+
+    fn traits(&self, object: &syn::TypeTraitObject) -> Vec<Ty> {
+        let path = |bound: &syn::TypeParamBound| match bound {
+            syn::TypeParamBound::Trait(t) => Some(self.path(&t.path)),
+            _ => None,
+        };
+        object.bounds.iter().filter_map(path).collect()
     }
 
     fn path(&self, path: &syn::Path) -> Ty {
@@ -261,6 +284,8 @@ mod unit {
         assert_eq!(fits("impl<I> Clone for C<I> {}", "C<fn(i32) -> R<u8> {R::<u8>::Ok}>", "Clone"), Some(1));
         assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
+        assert_eq!(fits("impl<'a> X for dyn Error + Send + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), Some(0));
+        assert_eq!(fits("impl<'a> X for dyn Error + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), None);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use crate::reduce::nodes::{Kind, NodeId, Tree};
 use crate::reduce::syntax::makes_a_test;
 use crate::source::cfg::Predicate;
 use crate::source::edit::{Edit, Piece, apply};
-use crate::source::parse::{ParseError, parse, skipped};
+use crate::source::parse::{ParseError, item_attributes, parse, skipped};
+use crate::source::tokens::{line_groups, with_comments};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -52,6 +53,8 @@ pub struct MadeBy {
     pub definition: Helper,
     /// Where the test's function starts in its text.
     pub test_at: usize,
+    /// Where the elements of the call that make other tests stand in its text: those may be left out.
+    pub others: Vec<Range<usize>>,
 }
 
 /// An item of the project that is put back where the gist has one of the same identity.
@@ -180,8 +183,8 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     if test.kind == TestKind::MacroCall && !tokens.ends_with([';', '}']) {
         tokens.push(';');
     }
-    if let Some(item) = found.first().filter(|_| test.made_by.is_some()) {
-        tokens = elements_left(&tokens, &gist[range(item, base)], test.name.rsplit("::").next().unwrap_or_default());
+    if let (Some(item), Some(made_by)) = (found.first(), &test.made_by) {
+        tokens = elements_left(&tokens, &made_by.others, &gist[range(item, base)]);
     }
     for (i, item) in found.iter().enumerate() {
         // Of several (under different `cfg`s) one is the test: no other may run in its place.
@@ -256,18 +259,22 @@ fn without_left_out(original: &str, test_at: usize, gist: &str) -> Option<String
     Some(apply(original, edits).0)
 }
 
-/// The original call of a macro without the elements that the gist's has not; the one of the test called `name` stays.
-fn elements_left(original: &str, gist: &str, name: &str) -> String {
-    let (Ok(tree), Ok(theirs)) = (Tree::parse(original), Tree::parse(gist)) else { return original.to_owned() };
-    let element = |tree: &Tree, i: NodeId| tree.nodes[i].kind == Kind::Entry;
-    let there = |i: NodeId| {
-        (1..theirs.nodes.len())
-            .filter(|&t| element(&theirs, t))
-            .any(|t| same_tokens(&original[tree.nodes[i].range.clone()], &gist[theirs.nodes[t].range.clone()]))
-    };
-    let left_out = |&i: &NodeId| element(&tree, i) && !there(i) && !tree.nodes[i].words.contains(name);
-    let edits = (1..tree.nodes.len()).filter(left_out).map(|i| Edit::delete(tree.cut_range(original, i))).collect();
+/// The original call of a macro without those of `others`, its elements for other tests, that the gist's has not.
+fn elements_left(original: &str, others: &[Range<usize>], gist: &str) -> String {
+    let theirs = gist.parse::<TokenStream>().map(lines_of_call).unwrap_or_default();
+    let left_out =
+        |r: &&Range<usize>| original[(*r).clone()].parse::<TokenStream>().is_ok_and(|t| !theirs.contains(&t.to_string()));
+    let edits = others.iter().filter(left_out).map(|r| Edit::delete(with_comments(original, r.clone()))).collect();
     apply(original, edits).0
+}
+
+/// What stands between the delimiters of a macro call, in groups of lines.
+fn lines_of_call(call: TokenStream) -> BTreeSet<String> {
+    let between = call.into_iter().find_map(|t| match t {
+        TokenTree::Group(g) => Some(g.stream()),
+        _ => None,
+    });
+    between.map(line_groups).unwrap_or_default().into_iter().map(|line| line.to_string()).collect()
 }
 
 /// What a rule or an item of a macro is known by: the kinds and names of what is around it, and its own.
@@ -281,7 +288,7 @@ fn identity_in_macro(tree: &Tree, id: NodeId, text: &str) -> Vec<String> {
         };
         let words: String =
             if n.kind == Kind::UseLeaf { n.words.iter().map(|w| format!("{w} ")).collect() } else { String::new() };
-        format!("{:?} {} {} {} {rule}{words}", n.kind, n.name, n.type_name, n.trait_name)
+        format!("{:?} {} {:?} {rule}{words}", n.kind, n.name, n.header)
     };
     tree.ancestors(id).map(known_by).collect()
 }
@@ -344,7 +351,7 @@ fn find<'a>(file: &'a syn::File, test: &OriginalTest) -> Result<Vec<&'a syn::Ite
     }
     if test.kind == TestKind::Function {
         let original = syn::parse_str::<syn::ItemFn>(&test.tokens).map(|f| f.attrs).unwrap_or_default();
-        if original.iter().any(makes_a_test) && !found.iter().any(|i| attributes(i).iter().any(makes_a_test)) {
+        if original.iter().any(makes_a_test) && !found.iter().any(|i| item_attributes(i).iter().any(makes_a_test)) {
             return Err(missing("the function of that name is no test".to_owned()));
         }
     }
@@ -417,27 +424,9 @@ fn all_functions(items: &[syn::Item]) -> Vec<String> {
         .collect()
 }
 
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
-    match item {
-        syn::Item::Const(i) => &i.attrs,
-        syn::Item::Enum(i) => &i.attrs,
-        syn::Item::Fn(i) => &i.attrs,
-        syn::Item::Impl(i) => &i.attrs,
-        syn::Item::Macro(i) => &i.attrs,
-        syn::Item::Mod(i) => &i.attrs,
-        syn::Item::Static(i) => &i.attrs,
-        syn::Item::Struct(i) => &i.attrs,
-        syn::Item::Trait(i) => &i.attrs,
-        syn::Item::TraitAlias(i) => &i.attrs,
-        syn::Item::Type(i) => &i.attrs,
-        syn::Item::Union(i) => &i.attrs,
-        _ => &[],
-    }
-}
-
 /// Whether an item can be there in a test build: no `cfg` on it is always false.
 fn visible(item: &syn::Item) -> bool {
-    !attributes(item).iter().any(|attribute| match &attribute.meta {
+    !item_attributes(item).iter().any(|attribute| match &attribute.meta {
         syn::Meta::List(list) if list.path.is_ident("cfg") => {
             Predicate::parse(list.tokens.clone()).is_some_and(|p| truth(&p) == Some(false))
         }
@@ -545,7 +534,9 @@ mod unit {
         let mut t = test(&["t"], "a", TestKind::MacroCall, "m! {\n    one(a)\n    two(b)\n}");
         let identity = Identity::of_text(text).unwrap();
         let definition = Helper { path: Vec::new(), identity, text: text.into(), at: None };
-        t.made_by = Some(MadeBy { definition, test_at: text.find("#[test]").unwrap() });
+        let second = t.tokens.find("two(b)").unwrap();
+        let others = std::iter::once(second..second + 6).collect();
+        t.made_by = Some(MadeBy { definition, test_at: text.find("#[test]").unwrap(), others });
         let shorter = "macro_rules! m {\n    ($n:ident) => {\n        #[test]\n        fn a() { x($n) }\n        fn x(n: u8) { 1 }\n    };\n}";
         let gist = |definition: &str| format!("{definition} mod t {{ m! {{\n    one(a)\n}} }}");
         let out = |definition: &str| inject(&gist(definition), &t).map(|i| i.text);
@@ -558,6 +549,11 @@ mod unit {
         assert!(out(&without).unwrap_err().to_string().ends_with("the macro `m` does not make it any more"));
         assert!(out("").unwrap_err().to_string().ends_with("`m`, is not in its module"));
         assert!(inject(&gist(shorter).replace("one(a)", "one(c)"), &t).is_err());
+        // What makes no other test of its own is put back, however little of it is there.
+        t.made_by.as_mut().unwrap().others.clear();
+        let whole = gist(shorter).replace("one(a)", "one(a)\n    two(b)");
+        assert_eq!(inject(&gist(shorter), &t).unwrap().text, whole);
+        t.made_by.as_mut().unwrap().others.push(second..second + 6);
         assert_eq!(inject(&gist(shorter).replace("one(a)", "two(b, a)"), &t).unwrap().text, gist(shorter));
     }
 

@@ -7,24 +7,13 @@ use crate::reduce::demand::{Impl, cut_impls, of_argument};
 use crate::reduce::graph::identifier;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::plan::Plan;
+use crate::reduce::std_traits::{supertraits, with_method};
 use crate::reduce::types::{Bindings, Header, Ty};
 use crate::source::transcriber::arguments;
 use std::collections::BTreeSet;
 
 /// How many members of one name come back where it is not known whose is meant.
 const MAX_GUESSES: usize = 8;
-
-/// Methods that derives give.
-const STD_METHODS: &[(&str, &[&str])] = &[
-    ("clone", &["Clone"]),
-    ("eq", &["PartialEq"]),
-    ("ne", &["PartialEq"]),
-    ("cmp", &["Ord"]),
-    ("partial_cmp", &["PartialOrd"]),
-    ("hash", &["Hash"]),
-    ("default", &["Default"]),
-    ("fmt", &["Debug", "Display"]),
-];
 
 impl Repairer {
     /// A method, function, constant or variant that a type or trait does not have any more.
@@ -37,13 +26,12 @@ impl Repairer {
         let in_code = place.map(|&at| identifier(&plan.text[at..]).to_owned());
         let name = in_code.as_ref().unwrap_or(first);
         let words: BTreeSet<&String> = fault.words.iter().collect();
-        if let Some((_, traits)) = STD_METHODS.iter().find(|(m, _)| m == name) {
-            let given = cut_impls(plan).filter(|i| traits.contains(&i.of) && words.contains(&i.by.to_owned()));
-            let given: Vec<NodeId> = given.map(|i| i.node).collect();
-            if !given.is_empty() {
-                remedy.restore.extend(given);
-                return;
-            }
+        let traits = with_method(name);
+        let given = cut_impls(plan).filter(|i| traits.contains(&i.of) && words.contains(&i.by.to_owned()));
+        let given: Vec<NodeId> = given.map(|i| i.node).collect();
+        if !given.is_empty() {
+            remedy.restore.extend(given);
+            return;
         }
         let members: Vec<NodeId> = self
             .named(name)
@@ -139,10 +127,14 @@ impl Repairer {
 
     /// Trait impls and derives for the traits and types that an error names.
     pub(super) fn implementations(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
-        let tree = plan.tree;
-        if self.demands(plan, fault, remedy) {
-            return;
+        if !self.demands(plan, fault, remedy) {
+            self.guesses(plan, fault, remedy);
         }
+    }
+
+    /// Impls by the names of types and traits, where none fits by its types.
+    pub(super) fn guesses(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+        let tree = plan.tree;
         let named =
             |i: &Impl<'_>| fault.bounds.iter().any(|b| b.self_ty.head() == Some(i.by) && b.trait_.head() == Some(i.of));
         let by_name: Vec<NodeId> = cut_impls(plan).filter(named).map(|i| i.node).collect();
@@ -336,12 +328,7 @@ pub(super) fn derives_with(plan: &Plan<'_>, derive: NodeId) -> Vec<NodeId> {
     if tree.nodes[derive].kind != Kind::Derive {
         return Vec::new();
     }
-    let needed: &[&str] = match tree.nodes[derive].name.as_str() {
-        "Copy" => &["Clone"],
-        "Eq" | "PartialOrd" => &["PartialEq"],
-        "Ord" => &["PartialOrd", "Eq", "PartialEq"],
-        _ => return Vec::new(),
-    };
+    let needed = supertraits(&tree.nodes[derive].name);
     let own_type = tree.nodes[tree.nodes[derive].parent].parent;
     let lists = tree.children[own_type].iter().filter(|&&c| tree.nodes[c].kind == Kind::Derives);
     let others = lists.flat_map(|&l| tree.children[l].iter().copied());

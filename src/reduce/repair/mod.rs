@@ -111,7 +111,7 @@ impl Repairer {
                 let before = remedy.restore.len();
                 self.member_named(plan, fault, remedy);
                 if !self.demands(plan, fault, remedy) && remedy.restore.len() == before {
-                    self.implementations(plan, fault, remedy);
+                    self.guesses(plan, fault, remedy);
                 }
             }
             "E0317" => innermost_cuts(plan, fault, remedy),
