@@ -28,7 +28,7 @@ pub(super) fn bounds(text: &str) -> Vec<Header> {
     let mut out: Vec<Header> = Vec::new();
     let mut add = |ty: &str, trait_: &str| {
         if let (Some(self_ty), Some(trait_ @ Ty::Named(..))) = (Ty::parse(ty), Ty::parse(trait_))
-            && !matches!(self_ty, Ty::Any(_))
+            && self_ty != Ty::Any("_".into())
         {
             let demand = Header { self_ty, trait_ };
             if !out.contains(&demand) {

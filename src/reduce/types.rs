@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A type without its lifetimes and the paths to its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ty {
-    /// A type parameter or a macro's variable (which starts with `$`); `_` where nothing is known.
+    /// A type parameter or a macro's variable (which starts with `$`); `_` where nothing is known; `{integer}` and
+    /// `{float}` for numbers whose type rustc has not chosen.
     Any(String),
     /// The last segment of a path, and its type arguments.
     Named(String, Vec<Ty>),
@@ -59,12 +60,18 @@ impl Header {
     }
 }
 
+/// Numbers of no type: as messages quote them, and an identifier in their place.
+const NUMBERS: [(&str, &str); 2] = [("{integer}", "gistify_integer"), ("{float}", "gistify_float")];
+
 impl Ty {
     /// Reads a type as a message quotes it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Ty> {
-        // `{integer}`, `{closure@…}`, and what is left out of a long name, may be anything.
+        // `{closure@…}`, and what is left out of a long name, may be anything.
         let mut plain = text.trim().replace("...", "_");
+        for (number, ident) in NUMBERS {
+            plain = plain.replace(number, ident);
+        }
         while let Some((before, rest)) = plain.split_once('{') {
             let (_, after) = rest.split_once('}')?;
             // Behind the type of a function stands its name.
@@ -86,6 +93,16 @@ impl Ty {
         }
     }
 
+    /// With the type that rustc chooses for each number of no type.
+    #[must_use]
+    pub fn with_defaults(&self) -> Ty {
+        self.map(&|t| match t {
+            Ty::Any(name) if name == "{integer}" => Some(Ty::Named("i32".into(), Vec::new())),
+            Ty::Any(name) if name == "{float}" => Some(Ty::Named("f64".into(), Vec::new())),
+            _ => None,
+        })
+    }
+
     /// Whether it may be any type, or a reference to any.
     #[must_use]
     pub fn is_any(&self) -> bool {
@@ -98,22 +115,29 @@ impl Ty {
 
     /// The type of a message with anything in the place of what looks like a type parameter.
     #[must_use]
-    pub fn without_parameters(self) -> Ty {
-        let list = |l: Vec<Ty>| l.into_iter().map(Ty::without_parameters).collect();
-        match self {
+    pub fn without_parameters(&self) -> Ty {
+        self.map(&|t| match t {
             Ty::Named(name, arguments)
                 if arguments.is_empty() && name.len() <= 2 && name.starts_with(char::is_uppercase) =>
             {
-                Ty::Any("_".into())
+                Some(Ty::Any("_".into()))
             }
-            Ty::Named(name, arguments) => Ty::Named(name, list(arguments)),
-            Ty::Ref(t) => Ty::Ref(Box::new(t.without_parameters())),
-            Ty::Ptr(t) => Ty::Ptr(Box::new(t.without_parameters())),
-            Ty::Slice(t) => Ty::Slice(Box::new(t.without_parameters())),
+            _ => None,
+        })
+    }
+
+    /// With what `f` gives in the place of each type in it, outermost first.
+    fn map(&self, f: &impl Fn(&Ty) -> Option<Ty>) -> Ty {
+        let list = |l: &[Ty]| l.iter().map(|t| t.map(f)).collect();
+        f(self).unwrap_or_else(|| match self {
+            Ty::Named(name, arguments) => Ty::Named(name.clone(), list(arguments)),
+            Ty::Ref(t) => Ty::Ref(Box::new(t.map(f))),
+            Ty::Ptr(t) => Ty::Ptr(Box::new(t.map(f))),
+            Ty::Slice(t) => Ty::Slice(Box::new(t.map(f))),
             Ty::Tuple(parts) => Ty::Tuple(list(parts)),
             Ty::Dyn(traits) => Ty::Dyn(list(traits)),
-            other => other,
-        }
+            Ty::Any(_) | Ty::Other(_) => self.clone(),
+        })
     }
 
     /// The types that it is made of.
@@ -168,16 +192,8 @@ impl Ty {
     }
 
     /// With the type that implements in the place of `Self`.
-    fn with_self(self, own: &Ty) -> Ty {
-        match self {
-            Ty::Named(name, _) if name == "Self" => own.clone(),
-            Ty::Named(name, list) => Ty::Named(name, list.into_iter().map(|t| t.with_self(own)).collect()),
-            Ty::Ref(t) => Ty::Ref(Box::new(t.with_self(own))),
-            Ty::Ptr(t) => Ty::Ptr(Box::new(t.with_self(own))),
-            Ty::Slice(t) => Ty::Slice(Box::new(t.with_self(own))),
-            Ty::Tuple(list) => Ty::Tuple(list.into_iter().map(|t| t.with_self(own)).collect()),
-            other => other,
-        }
+    fn with_self(&self, own: &Ty) -> Ty {
+        self.map(&|t| matches!(t, Ty::Named(name, _) if name == "Self").then(|| own.clone()))
     }
 
     /// A trait with as many arguments as the other has: those that have defaults are mostly `Self`.
@@ -234,6 +250,9 @@ impl Reader<'_> {
             return Ty::Any("_".into());
         }
         let ident = last.ident.to_string();
+        if let Some((number, _)) = NUMBERS.iter().find(|(_, n)| *n == ident) {
+            return Ty::Any((*number).into());
+        }
         let name = if is_blanked(&ident) {
             self.text.get(last.ident.span().byte_range()).unwrap_or("$").to_owned()
         } else {
@@ -282,6 +301,8 @@ mod unit {
         assert_eq!(fits("impl Add<u32> for Big {}", "Big", "Add<{integer}>"), Some(0));
         assert_eq!(fits("impl<I> Clone for C<I> {}", "C<Map<IntoIter<i32>, ...>>", "Clone"), Some(1));
         assert_eq!(fits("impl<I> Clone for C<I> {}", "C<fn(i32) -> R<u8> {R::<u8>::Ok}>", "Clone"), Some(1));
+        assert_eq!(fits("impl Add<f32> for Big {}", "Big", "Add<{float}>"), Some(0));
+        assert_eq!(Ty::parse("A<{float}, {integer}>").unwrap().with_defaults(), Ty::parse("A<f64, i32>").unwrap());
         assert_eq!(fits("impl From<(A, [u8; 3])> for B {}", "B", "From<(A, [u8; 4])>"), Some(0));
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
         assert_eq!(fits("impl<'a> X for dyn Error + Send + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), Some(0));

@@ -1,7 +1,7 @@
 //! What was cut of bodies and is needed after all: arms, statements, branches; and wider restores where nothing else helps.
 
 use super::fault::Fault;
-use super::{Remedy, Repairer};
+use super::{MAX_GUESSES, Remedy, Repairer};
 use crate::reduce::demand::cut_impls;
 use crate::reduce::graph::identifier;
 use crate::reduce::nodes::{Kind, NodeId};
@@ -182,11 +182,12 @@ pub(super) fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>,
             return;
         }
     }
-    // Whatever has to do with a name that is quoted: its derives, its impls, the name itself.
+    // Whatever has to do with a name that is quoted: its derives, its impls, the name itself, unless many have it.
     let about: Vec<NodeId> = cut_impls(plan).filter(|i| fault.words.contains(&i.by.to_owned())).map(|i| i.node).collect();
     let named = fault
         .words
         .iter()
+        .filter(|w| effort >= 2 || repairer.named(w).count() <= MAX_GUESSES)
         .flat_map(|w| repairer.named(w))
         .filter(|&n| tree.nodes[n].kind.is_item() || tree.nodes[n].kind == Kind::UseLeaf);
     if (add(remedy, &mut about.into_iter().chain(named)) && effort < 2) || effort == 0 {

@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::names::modules_around;
-use super::{Remedy, Repairer};
+use super::{MAX_GUESSES, Remedy, Repairer};
 use crate::reduce::demand::{Impl, cut_impls, of_argument};
 use crate::reduce::graph::identifier;
 use crate::reduce::nodes::{Kind, NodeId};
@@ -11,9 +11,6 @@ use crate::reduce::std_traits::{supertraits, with_method};
 use crate::reduce::types::{Bindings, Header, Ty};
 use crate::source::transcriber::arguments;
 use std::collections::BTreeSet;
-
-/// How many members of one name come back where it is not known whose is meant.
-const MAX_GUESSES: usize = 8;
 
 impl Repairer {
     /// A method, function, constant or variant that a type or trait does not have any more.
@@ -110,7 +107,7 @@ impl Repairer {
             .places
             .iter()
             .chain(&fault.definitions)
-            .filter_map(|&p| tree.ancestors(tree.at(p)).find(|&a| tree.nodes[a].name == *name && plan.stands(a)))
+            .filter_map(|&p| tree.ancestors(tree.at(p)).find(|&a| is_called(&tree.nodes[a].name, name) && plan.stands(a)))
             .filter(|&m| !plan.ran[m] && !plan.wanted[m] && !plan.whole[m])
             .collect();
         if !members.is_empty() {
@@ -175,7 +172,11 @@ impl Repairer {
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
         while let Some(demand) = demands.pop() {
-            let best: BTreeSet<NodeId> = self.best_for(plan, &demand).into_iter().collect();
+            let chosen = Header { self_ty: demand.self_ty.with_defaults(), trait_: demand.trait_.with_defaults() };
+            let mut best: BTreeSet<NodeId> = self.best_for(plan, &chosen).into_iter().collect();
+            if best.is_empty() && chosen != demand {
+                best.extend(self.best_for(plan, &demand));
+            }
             let head = demand.self_ty.head().unwrap_or_default();
             let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
             if best.is_empty() && !ours {
@@ -284,10 +285,15 @@ impl Repairer {
     }
 }
 
+/// Whether a member's name is that, or one that a macro's call gives it.
+fn is_called(own: &str, name: &str) -> bool {
+    own == name || own.starts_with('$')
+}
+
 /// The type that a message finds no method for.
 pub(super) fn receiver(message: &str) -> Option<Ty> {
     let quoted = message.split("found for ").nth(1)?.split('`').nth(1)?;
-    Ty::parse(quoted).map(Ty::without_parameters).filter(|t| !matches!(t, Ty::Any(_)))
+    Ty::parse(quoted).map(|t| t.without_parameters().with_defaults()).filter(|t| !matches!(t, Ty::Any(_)))
 }
 
 /// How many type parameters of an impl have to stand for something.
@@ -360,7 +366,7 @@ pub(super) fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         let before = remedy.restore.len();
         let made = children.iter().flat_map(|c| tree.made_members.get(c)).flatten();
         let members = children.iter().chain(made).copied();
-        let named = |c: NodeId| fault.words.contains(&tree.nodes[c].name) || tree.nodes[c].name.starts_with('$');
+        let named = |c: NodeId| fault.words.iter().any(|w| is_called(&tree.nodes[c].name, w));
         remedy.restore.extend(members.filter(|&c| plan.cut[c] && named(c)));
         if remedy.restore.len() == before {
             let calls = children.iter().copied().filter(|&c| tree.nodes[c].kind == Kind::MacroCall);

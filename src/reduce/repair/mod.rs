@@ -17,6 +17,9 @@ use fault::{Fault, fault};
 use impls::{derives_with, members};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// How many nodes of one name come back where it is not known which is meant.
+const MAX_GUESSES: usize = 8;
+
 /// What an error asks for.
 #[derive(Debug, Default)]
 pub(super) struct Remedy {
