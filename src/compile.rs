@@ -57,23 +57,20 @@ impl Compiler {
     #[must_use]
     pub fn new(target: &TestTarget) -> Compiler {
         let call = &target.call;
-        let own = target.library.as_ref().map(|l| l.crate_name().to_owned());
         let mut args = Vec::new();
         let mut it = call.base_args().into_iter();
         while let Some(arg) = it.next() {
             match arg.as_str() {
-                "--extern" => {
-                    let value = it.next().unwrap_or_default();
-                    let name = value.split('=').next().unwrap_or_default().rsplit(':').next().unwrap_or_default().to_owned();
-                    // The crate under test is in the text.
-                    if own.as_deref() != Some(&name) {
-                        args.extend([arg, absolute(&value, &call.cwd)]);
-                    }
-                }
+                // Those of all crates of the bundle follow.
+                "--extern" => _ = it.next(),
                 "-L" => args.extend([arg, absolute(&it.next().unwrap_or_default(), &call.cwd)]),
                 _ => args.push(arg),
             }
         }
+        let mut externs: Vec<String> = target.externs().into_iter().map(|e| e.argument).collect();
+        externs.sort();
+        externs.dedup();
+        args.extend(externs.into_iter().flat_map(|e| ["--extern".to_owned(), e]));
         Compiler {
             rustc: call.rustc.clone(),
             args,

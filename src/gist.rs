@@ -6,7 +6,7 @@ use crate::source::edit::{Edit, apply};
 use crate::source::map::{Segment, SourceMap};
 use crate::source::tokens::idents;
 use crate::workspace::Workspace;
-use crate::workspace::capture::TestTarget;
+use crate::workspace::capture::{GistExtern, TestTarget};
 use camino::Utf8Path;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,40 +144,43 @@ fn multi_line_literals(text: &str) -> Vec<std::ops::Range<usize>> {
 /// The dependencies whose names the text has.
 fn dependencies(text: &str, facts: &Facts<'_>) -> Result<Vec<Dependency>> {
     let words: BTreeSet<String> = text.parse().map(|t| idents(t).into_iter().collect()).unwrap_or_default();
-    let own = facts.target.library.as_ref().map(|l| l.crate_name().to_owned());
     let mut out = Vec::new();
-    for ext in facts.target.call.externs() {
-        if ext.path.is_none() || own.as_deref() == Some(&ext.name) || !words.contains(&ext.name) {
-            continue;
+    for ext in facts.target.externs() {
+        if ext.is_file() && words.contains(&ext.name) {
+            out.push(dependency(&ext, facts)?);
         }
-        out.push(dependency(&ext.name, facts)?);
     }
     out.sort_by(|a, b| a.name.cmp(&b.name));
     out.dedup();
     Ok(out)
 }
 
-fn dependency(name: &str, facts: &Facts<'_>) -> Result<Dependency> {
-    let lost = || Error::Internal(format!("cargo's metadata has no dependency `{name}` of {}", facts.target.package));
+fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
+    let name = &ext.own_name;
+    let lost = || Error::Internal(format!("cargo's metadata has no dependency `{name}` of {}", ext.package_id));
     let resolve = facts.workspace.metadata.resolve.as_ref().ok_or_else(lost)?;
-    let node = resolve.nodes.iter().find(|n| n.id == facts.target.package_id).ok_or_else(lost)?;
-    let dep = node.deps.iter().find(|d| d.name == name).ok_or_else(lost)?;
+    let node = resolve.nodes.iter().find(|n| n.id == ext.package_id).ok_or_else(lost)?;
+    let dep = node.deps.iter().find(|d| d.name == *name).ok_or_else(lost)?;
     let package = facts.workspace.package(&dep.pkg).ok_or_else(lost)?;
     let features = resolve.nodes.iter().find(|n| n.id == dep.pkg).map(|n| n.features.clone()).unwrap_or_default();
     let features: Vec<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
     if package.source.is_none() {
-        return Err(Error::Unsupported {
-            test: facts.test.to_owned(),
-            reason: format!("it needs the path dependency `{name}`, which is not bundled yet"),
-        });
+        let reason = if package.targets.iter().any(cargo_metadata::Target::is_proc_macro) {
+            format!(
+                "it needs `{name}`, a procedural macro of the project's own: the compiler runs it, so it can't be in the file"
+            )
+        } else {
+            format!("it needs the path dependency `{name}`, which is outside the workspace and is not bundled yet")
+        };
+        return Err(Error::Unsupported { test: facts.test.to_owned(), reason });
     }
-    let renamed = package.name.replace('-', "_") != name;
+    let renamed = package.name.replace('-', "_") != ext.name;
     let source = package.source.as_ref().map(|s| s.repr.clone()).unwrap_or_default();
     let git = source.strip_prefix("git+").map(|s| s.split(['?', '#']).next().unwrap_or(s).to_owned());
     let rev = git.as_ref().and_then(|_| source.rsplit('#').next().map(str::to_owned));
     let version = git.is_none().then(|| format!("={}", package.version));
     Ok(Dependency {
-        name: if renamed { name.to_owned() } else { package.name.to_string() },
+        name: if renamed { ext.name.clone() } else { package.name.to_string() },
         spec: DependencySpec {
             version,
             package: renamed.then(|| package.name.to_string()),

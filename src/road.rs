@@ -110,12 +110,15 @@ impl<'w> Session<'w> {
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
         let crates: Vec<CrateText> =
-            prepared.bundle.crates.iter().map(|(name, text)| CrateText::new(name.clone(), text.clone())).collect();
+            prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.clone() }).collect();
         let (index, bundle_size) = timed(&mut stages, "index", || {
             Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
         })?;
-        // The bundle names the test's own crate as its module is named.
-        let wrappers = prepared.bundle.wrapper.iter().map(|m| Wrapper { module: m.clone(), krate: m.clone() });
+        let wrappers = prepared
+            .bundle
+            .crates
+            .iter()
+            .filter_map(|c| Some(Wrapper { module: c.module.clone()?, krate: c.names.first()?.clone() }));
         let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
         Ok(Session {
             workspace,
@@ -187,7 +190,8 @@ impl<'w> Session<'w> {
             file_name: &options.file_name,
         };
         let original = self.original(&test, &gist_names[0]);
-        let crates: Vec<String> = self.prepared.bundle.crates.iter().take(1).map(|(name, _)| name.clone()).collect();
+        let crates: Vec<String> =
+            self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect();
         let types = self.types();
         let claim = Claim {
             target: self.target,
@@ -268,8 +272,9 @@ impl<'w> Session<'w> {
     /// What the compiler made of `env!("CARGO_MANIFEST_DIR")`, `env!("CARGO_BIN_EXE_…")` and the like leads back into
     /// the project.
     fn self_contained(&self, task: &Task, text: &str) -> Result<()> {
-        let places = [&self.workspace.state_dir, &self.target.package_dir, &self.workspace.build_dir];
-        match places.into_iter().find(|p| text.contains(p.as_str())) {
+        let packages = self.target.crates().filter_map(|(id, _)| self.workspace.package(id)?.manifest_path.parent());
+        let places = [self.workspace.state_dir.as_path(), self.workspace.build_dir.as_path()];
+        match packages.chain(places).find(|p| text.contains(p.as_str())) {
             None => Ok(()),
             Some(path) => Err(Error::Unsupported {
                 test: task.name.clone(),
@@ -345,16 +350,15 @@ impl<'w> Session<'w> {
         Some(Helper { path: self.modules(id), identity: Identity::of_text(&text)?, text, at })
     }
 
-    /// Type names carry the crate's name: `gist::` stands for the library's, `gist::wrapper::` for the test's.
+    /// Type names carry the crate's name: `gist::` stands for that of the crate at the root, `gist::module::` for that
+    /// of the crate which became the module.
     fn types(&self) -> Vec<(String, String)> {
-        let bundle = &self.prepared.bundle;
-        let mut out = Vec::new();
-        if let Some(wrapper) = &bundle.wrapper {
-            out.push((format!("gist::{wrapper}::"), format!("{}::", self.target.call.crate_name())));
-        }
-        if let Some((name, _)) = bundle.crates.first() {
-            out.push(("gist::".to_owned(), format!("{name}::")));
-        }
+        let crates = &self.prepared.bundle.crates;
+        let prefix =
+            |module: &Option<String>| module.as_ref().map_or_else(|| "gist::".to_owned(), |m| format!("gist::{m}::"));
+        let mut out: Vec<_> = crates.iter().map(|c| (prefix(&c.module), format!("{}::", c.crate_name))).collect();
+        // The root's is the start of all others.
+        out.sort_by_key(|(gist, _)| std::cmp::Reverse(gist.len()));
         out
     }
 

@@ -4,16 +4,17 @@
 //! `extern crate self as the_lib;` makes `the_lib::…` resolve as before. In the test crate `crate::` becomes
 //! `crate::wrapper::`; its `extern crate`s go to the root, where `#[macro_use]` and edition 2015 want them.
 
+use super::crates::{View, allowed_in_module, goes_to_root};
 use crate::error::{Error, Result};
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
-use crate::source::tokens::{idents, is_path_sep, is_punct, node_range, range, walk, with_comments};
+use crate::source::tokens::{is_path_sep, is_punct, node_range, range, walk, with_comments};
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
 use proc_macro2::TokenTree;
 use quote::ToTokens;
 use std::collections::BTreeSet;
-use syn::{Attribute, Item};
+use syn::Item;
 
 /// What the wrapper's name ends with when the target's own name is taken.
 pub const WRAPPER_SUFFIX: &str = "_tests";
@@ -22,12 +23,14 @@ pub const WRAPPER_SUFFIX: &str = "_tests";
 pub(super) struct Joined {
     pub(super) root: Mapped,
     pub(super) wrapper: String,
-    pub(super) test_only: Vec<usize>,
+    /// Where the test crate's module starts.
+    pub(super) start: usize,
     /// Items of the test crate's root that went to the root of the gist.
     pub(super) hoisted: String,
 }
 
-pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: Mapped) -> Result<Joined> {
+/// `view` is how the test crate sees crates other than the library.
+pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: Mapped, view: &View) -> Result<Joined> {
     let parse = |m: &Mapped, what: &str| {
         syn::parse_file(&m.text)
             .map_err(|e| Error::Internal(format!("the bundled {what} of {} does not parse: {e}", target.selector())))
@@ -38,11 +41,16 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     let edition_2015 = target.call.edition() == "2015";
     let wrapper = wrapper_name(target, lib_name, &lib_tree);
 
-    // A module of the library has the library's own name: the root can't hold both, so each module of the test
-    // crate gets the name for itself.
+    // A module of the library has the library's own name: the root can't hold both, so paths begin with `crate` instead.
     let name_taken = item_names(&lib_tree.items).contains(lib_name)
         && !lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(&own_name(lib_name)));
-    let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, Quirks { edition_2015, name_taken });
+    let mut view = view.clone();
+    if !name_taken {
+        // The library goes by its name, as its own: `extern crate self as …`.
+        view.crates.retain(|_, path| path != "crate");
+    }
+    let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, &view);
+    let (test, _) = view.adapt(&test, &parse(&test, "test crate")?);
     let mut lib_edits = Vec::new();
     let mut dropped_no_std = false;
     for attr in lib_tree.attrs.iter().filter(|a| a.path().is_ident("no_std")) {
@@ -83,9 +91,8 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     let start = root.text.len();
     root.push_new(&format!("mod {wrapper} {{\n"));
     root.push(&test);
-    let test_only = vec![start];
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
-    Ok(Joined { root, wrapper, test_only, hoisted: moved })
+    Ok(Joined { root, wrapper, start, hoisted: moved })
 }
 
 /// What goes from the test crate's root to the root of the gist.
@@ -97,26 +104,18 @@ struct Hoisted {
     names: Vec<String>,
 }
 
-/// What makes joining less straightforward.
-#[derive(Clone, Copy)]
-struct Quirks {
-    edition_2015: bool,
-    /// The library's root has something else of the library's name.
-    name_taken: bool,
-}
-
 /// The item that gives a crate its own name.
 fn own_name(lib_name: &str) -> String {
     format!("extern crate self as {lib_name};")
 }
 
-fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, quirks: Quirks) -> (Mapped, Hoisted) {
-    let edition_2015 = quirks.edition_2015;
+fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, view: &View) -> (Mapped, Hoisted) {
+    let edition_2015 = view.edition_2015;
     let mut edits = Vec::new();
     let mut hoisted = Hoisted { attributes: Vec::new(), externs: Vec::new(), names: Vec::new() };
     for attr in &tree.attrs {
         let r = node_range(attr);
-        if ["recursion_limit", "type_length_limit", "feature"].iter().any(|n| attr.path().is_ident(n)) {
+        if goes_to_root(attr) {
             hoisted.attributes.push(test.text[r.clone()].to_owned());
         }
         if !allowed_in_module(attr) {
@@ -134,6 +133,8 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
                 hoisted.externs.push(format!("extern crate self as {alias};"));
                 hoisted.names.push(format!("extern crate self as {alias};"));
             }
+        } else if view.crates.contains_key(&name) {
+            // It is a module of the gist.
         } else if !["std", "core"].contains(&name.as_str()) || e.rename.is_some() {
             hoisted.externs.push(line);
             hoisted.names.extend(normal_extern(item));
@@ -150,12 +151,6 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
         })
         .collect();
     names.retain(|n| !own_externs.contains(n));
-    if quirks.name_taken && (own_externs.contains(lib_name) || !item_names(&tree.items).contains(lib_name)) {
-        let at = tree.items.first().map_or(test.text.len(), |i| with_comments(&test.text, node_range(i)).start);
-        edits.push(Edit::insert(at, format!("{}\n", own_name(lib_name))));
-        own_name_in_modules(&tree.items, lib_name, &mut edits);
-        names.insert(lib_name.to_owned());
-    }
     walk(tree.to_token_stream(), &mut |list| {
         for (i, token) in list.iter().enumerate() {
             let TokenTree::Ident(ident) = token else { continue };
@@ -165,16 +160,6 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
                 if !exported.contains(&next) {
                     edits.push(Edit::insert(end, format!("::{wrapper}")));
                 }
-            }
-            if quirks.name_taken
-                && ident == lib_name
-                && i >= 2
-                && is_path_sep(list, i - 2)
-                && is_path_sep(list, i + 1)
-                && !matches!(i.checked_sub(3).and_then(|b| list.get(b)), Some(TokenTree::Ident(before)) if before != "use")
-            {
-                edits.push(Edit::replace(range(list[i - 2].span()).start..end, "crate"));
-                continue;
             }
             // Edition 2015: paths in `use`, and those that begin with `::`, count from the root.
             let absolute = |i: usize| {
@@ -192,41 +177,6 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, qu
     (test.edited(edits), hoisted)
 }
 
-/// Gives every inline module that mentions the library the library's name.
-fn own_name_in_modules(items: &[Item], lib_name: &str, edits: &mut Vec<Edit>) {
-    for item in items {
-        let Item::Mod(m) = item else { continue };
-        let Some((brace, items)) = &m.content else { continue };
-        if idents(item.to_token_stream()).iter().any(|i| i == lib_name) && !item_names(items).contains(lib_name) {
-            let after_attributes =
-                m.attrs.iter().filter(|a| matches!(a.style, syn::AttrStyle::Inner(_))).map(|a| node_range(a).end).max();
-            let at = after_attributes.unwrap_or(range(brace.span.open()).end);
-            edits.push(Edit::insert(at, format!("\n{}", own_name(lib_name))));
-        }
-        own_name_in_modules(items, lib_name, edits);
-    }
-}
-
-/// Whether an inner attribute of a crate root may stand in a module.
-fn allowed_in_module(attr: &Attribute) -> bool {
-    const CRATE_ONLY: &[&str] = &[
-        "feature",
-        "no_std",
-        "no_core",
-        "no_main",
-        "recursion_limit",
-        "type_length_limit",
-        "crate_type",
-        "crate_name",
-        "no_builtins",
-        "windows_subsystem",
-        "test_runner",
-        "reexport_test_harness_main",
-        "no_implicit_prelude",
-    ];
-    !CRATE_ONLY.iter().any(|n| attr.path().is_ident(n))
-}
-
 /// A free name for the module: the target's, unless something else has it.
 fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String {
     let base = target.call.crate_name();
@@ -234,6 +184,7 @@ fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String 
     taken.extend(["std", "core", "alloc", "test", "proc_macro"].map(str::to_owned));
     taken.insert(lib_name.to_owned());
     taken.extend(target.call.externs().into_iter().map(|e| e.name));
+    taken.extend(target.members.iter().map(|m| m.call.crate_name().to_owned()));
     let mut name = base.to_owned();
     while taken.contains(&name) || syn::parse_str::<syn::Ident>(&name).is_err() {
         name.push_str(WRAPPER_SUFFIX);
@@ -242,7 +193,7 @@ fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String 
 }
 
 /// The names that items declare in their module.
-fn item_names(items: &[Item]) -> BTreeSet<String> {
+pub(super) fn item_names(items: &[Item]) -> BTreeSet<String> {
     fn leaves(tree: &syn::UseTree, out: &mut BTreeSet<String>) {
         match tree {
             syn::UseTree::Path(p) => leaves(&p.tree, out),
@@ -281,7 +232,7 @@ fn item_names(items: &[Item]) -> BTreeSet<String> {
 }
 
 /// `#[macro_export]` macros: they live at the root of their crate, wherever they are written.
-fn exported_macros(items: &[Item]) -> BTreeSet<String> {
+pub(super) fn exported_macros(items: &[Item]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     for item in items {
         match item {
@@ -296,7 +247,7 @@ fn exported_macros(items: &[Item]) -> BTreeSet<String> {
 }
 
 /// An `extern crate` item as one line, to compare.
-fn normal_extern(item: &Item) -> Option<String> {
+pub(super) fn normal_extern(item: &Item) -> Option<String> {
     let Item::ExternCrate(e) = item else { return None };
     let rename = e.rename.as_ref().map(|(_, r)| format!(" as {r}")).unwrap_or_default();
     Some(format!("extern crate {}{rename};", e.ident))

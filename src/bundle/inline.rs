@@ -24,7 +24,7 @@ pub(super) struct Inliner {
     /// Every file read so far.
     pub(super) files: Vec<SourceFile>,
     /// Where items that are there for tests only begin: file, and offset behind their attributes.
-    test_only: Vec<(usize, usize)>,
+    pub(super) test_only: Vec<(usize, usize)>,
 }
 
 /// Where a module's children are looked for.
@@ -125,12 +125,6 @@ impl Inliner {
 
     pub(super) fn note_test_only(&mut self, file: usize, offset: usize) {
         self.test_only.push((file, offset));
-    }
-
-    /// Where items that are there for tests only begin in `root`.
-    pub(super) fn test_only_in(&self, root: &Mapped) -> Vec<usize> {
-        let map = crate::source::map::SourceMap { files: Vec::new(), segments: root.segments.clone() };
-        self.test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()
     }
 
     /// The value of a string that the compiler would compute: a literal, `concat!`, `env!`.

@@ -7,10 +7,12 @@
 //! are put in place.
 
 mod attributes;
+mod crates;
 mod fold;
 mod front;
 mod inline;
 mod macros;
+mod mount;
 mod reads;
 
 pub use front::WRAPPER_SUFFIX;
@@ -21,6 +23,7 @@ use crate::process::{Limits, run};
 use crate::source::cfg::CfgSet;
 use crate::source::edit::{Edit, apply};
 use crate::source::map::SourceMap;
+use crate::source::mapped::Mapped;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
 use std::ops::Range;
@@ -42,9 +45,22 @@ pub struct Bundle {
     /// Where items that are compiled for tests only begin, behind their attributes: `#[cfg(test)]` items, and the
     /// module that holds the test's own crate.
     pub test_only: Vec<usize>,
-    /// The crates in it, each as a text of its own with its modules inlined: name and text. The test's own crate
-    /// goes by the name of its module, since it may be called as the library is.
-    pub crates: Vec<(String, String)>,
+    /// The crates in it; the one at the root first.
+    pub crates: Vec<BundledCrate>,
+}
+
+/// A crate of a bundle, as a text of its own with its modules inlined.
+#[derive(Clone, Debug)]
+pub struct BundledCrate {
+    /// The names by which paths of the bundle say it, its own first. A test's own crate goes by the name of its module,
+    /// since it may be called as the library is.
+    pub names: Vec<String>,
+    /// The module that it became; `None` for the crate at the root.
+    pub module: Option<String>,
+    /// Its name for the compiler.
+    pub crate_name: String,
+    /// The text, before anything in it was adapted.
+    pub text: String,
 }
 
 impl Bundle {
@@ -61,64 +77,46 @@ impl Bundle {
     }
 }
 
-/// Bundles the crate of a test target.
+/// Bundles the crates of a test target.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for what can't be bundled, with the reason; I/O errors with the path.
 pub fn bundle(target: &TestTarget) -> Result<Bundle> {
-    if let Some(member) = target.member_dependencies.first() {
-        return Err(Error::Unsupported {
-            test: target.selector(),
-            reason: format!("it depends on the workspace member or path dependency `{member}`, which is not bundled yet"),
-        });
-    }
     let builtin = builtin_cfgs(&target.call)?;
     let gist_cfgs = builtin.clone().with("test");
     let test_cfgs = builtin.union(&target.call.cfgs()).with("test");
-    match &target.library {
-        None => {
-            let mut inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
-            let root = inliner.root(&target.call.root()?)?;
-            let test_only = inliner.test_only_in(&root);
-            let crates = vec![(target.call.crate_name().to_owned(), root.text.clone())];
-            let (text, map) = root.finish(inliner.files);
-            Ok(Bundle {
-                text,
-                map,
-                edition: target.call.edition().to_owned(),
-                wrapper: None,
-                library: None,
-                test_only,
-                crates,
-            })
-        }
-        Some(library) => {
-            let mut inliner = inline::Inliner::new(library, builtin.union(&library.cfgs()), gist_cfgs.clone());
-            let lib_root = inliner.root(&library.root()?)?;
-            let files = std::mem::take(&mut inliner.files);
-            let mut test_inliner = inline::Inliner::new(&target.call, test_cfgs, gist_cfgs);
-            test_inliner.files = files;
-            let test_root = test_inliner.root(&target.call.root()?)?;
-            let lib_text = lib_root.text.clone();
-            let test_text = test_root.text.clone();
-            let joined = front::join(target, library, lib_root, test_root)?;
-            // What goes from the test crate's root to the gist's root exists there, too.
-            let crates = vec![
-                (library.crate_name().to_owned(), format!("{lib_text}\n{}", joined.hoisted)),
-                (joined.wrapper.clone(), test_text),
-            ];
-            let (text, map) = joined.root.finish(test_inliner.files);
-            Ok(Bundle {
-                text,
-                map,
-                edition: target.call.edition().to_owned(),
-                wrapper: Some(joined.wrapper),
-                library: Some(library.crate_name().to_owned()),
-                test_only: joined.test_only,
-                crates,
-            })
-        }
-    }
+    let mut files = Vec::new();
+    let mut inlined = |call: &RustcCall, cfgs: CfgSet| -> Result<(Mapped, Vec<(usize, usize)>)> {
+        let mut inliner = inline::Inliner::new(call, cfgs, gist_cfgs.clone());
+        inliner.files = std::mem::take(&mut files);
+        let root = inliner.root(&call.root()?)?;
+        files = inliner.files;
+        Ok((root, inliner.test_only))
+    };
+    let library = target.library.as_ref().map(|l| inlined(&l.call, builtin.union(&l.call.cfgs()))).transpose()?;
+    let (test, test_only) = inlined(&target.call, test_cfgs)?;
+    let members = target
+        .members
+        .iter()
+        .enumerate()
+        .filter(|(_, m)| m.package_id != target.package_id)
+        .map(|(i, m)| Ok((i, inlined(&m.call, builtin.union(&m.call.cfgs()))?.0)))
+        .collect::<Result<Vec<_>>>()?;
+    let mounted = mount::mount(mount::Parts { target, library: library.map(|(text, _)| text), test, members })?;
+    let (text, map) = mounted.root.finish(files);
+    let (wrapper, test_only) = match mounted.wrapper {
+        Some((name, start)) => (Some(name), vec![start]),
+        None => (None, test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()),
+    };
+    Ok(Bundle {
+        text,
+        map,
+        edition: target.call.edition().to_owned(),
+        wrapper,
+        library: target.library.as_ref().map(|l| l.call.crate_name().to_owned()),
+        test_only,
+        crates: mounted.crates,
+    })
 }
 
 /// What rustc sets by itself for the call's target and codegen options.

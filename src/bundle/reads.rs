@@ -4,7 +4,7 @@ use super::fold::Fold;
 use super::macros::is_macro;
 use crate::error::{Error, Result};
 use crate::source::mapped::{Mapped, MappedEdit};
-use crate::source::tokens::{is_punct, range, walk};
+use crate::source::tokens::{is_punct, node_range, range, walk};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ impl Fold<'_> {
             return Ok(None);
         }
         let (first, _) = split_comma(args);
-        let Some(value) = self.inliner.constant(first) else { return Ok(None) };
+        let Some(value) = self.inliner.constant(first.clone()) else { return Ok(self.from_here(name, &first)) };
         if name == "env" || name == "option_env" {
             let known = self.inliner.env.get(&value).cloned();
             return Ok(match (name, known) {
@@ -96,6 +96,22 @@ impl Fold<'_> {
                 self.inliner.included(&path, &place, false).map(Some)
             }
         }
+    }
+}
+
+impl Fold<'_> {
+    /// A file that is named with a macro's variable: which one is known only where the macro is called. Its path counts
+    /// from this file, wherever the text is compiled; should it be needed in the end, the gist is no file of its own.
+    fn from_here(&self, name: &str, path: &TokenStream) -> Option<Mapped> {
+        let mut has_variable = false;
+        walk(path.clone(), &mut |list| has_variable |= list.iter().any(|t| is_punct(Some(t), '$')));
+        let span = node_range(path);
+        (has_variable && name.starts_with("include")).then(|| {
+            let mut with = Mapped::new_text(&format!("{name}!(concat!({:?}, \"/\", ", self.place.file_dir.as_str()));
+            with.push_file(self.file, &self.inliner.files[self.file], span);
+            with.push_new("))");
+            with
+        })
     }
 }
 

@@ -90,6 +90,13 @@ impl Mapped {
         out
     }
 
+    /// A stretch of this text.
+    #[must_use]
+    pub fn part(&self, range: Range<usize>) -> Mapped {
+        let cut = |r: Range<usize>| super::edit::Edit::delete(r);
+        self.edited(vec![cut(0..range.start), cut(range.end..self.text.len())])
+    }
+
     /// This text with edits applied.
     #[must_use]
     pub fn edited(&self, edits: Vec<super::edit::Edit>) -> Mapped {

@@ -1,6 +1,6 @@
 //! The instrumented build: one `cargo test --no-run` with this binary as the workspace wrapper.
 
-use super::record::RustcCall;
+use super::record::{Extern, RustcCall};
 use super::{Workspace, cargo, wrapper};
 use crate::error::{Error, Result};
 use camino::{Utf8Path, Utf8PathBuf};
@@ -55,10 +55,45 @@ pub struct TestTarget {
     pub executable: Utf8PathBuf,
     /// How it was compiled.
     pub call: RustcCall,
-    /// How the package's own library was compiled for it, when it uses one.
-    pub library: Option<RustcCall>,
-    /// Workspace members (by the name in the code) that it depends on, other than its own library.
-    pub member_dependencies: Vec<String>,
+    /// The package's own library as it was compiled for it, when it uses one.
+    pub library: Option<BuiltCrate>,
+    /// Libraries of other packages whose source goes into the bundle, each behind those that it needs.
+    pub members: Vec<BuiltCrate>,
+}
+
+/// A library whose source goes into the bundle, as it was compiled.
+#[derive(Clone, Debug)]
+pub struct BuiltCrate {
+    /// The package.
+    pub package_id: PackageId,
+    /// How it was compiled.
+    pub call: RustcCall,
+    /// The library file, without its extension: cargo passes the `.rmeta` or the `.rlib` of the same artifact.
+    artifact: Utf8PathBuf,
+}
+
+/// Which crate of a bundle an `--extern` stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bundled {
+    /// The crate at the root: the package's own library.
+    Root,
+    /// A library of another package: its number in [`TestTarget::members`].
+    Member(usize),
+}
+
+/// An `--extern` of a gist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GistExtern {
+    /// Its name in the gist.
+    pub name: String,
+    /// Its name in the crate that uses it.
+    pub own_name: String,
+    /// The package of the crate that uses it.
+    pub package_id: PackageId,
+    /// The value of the option, with an absolute path.
+    pub argument: String,
+    /// The library file without its extension; `None` for crates that rustc finds itself.
+    artifact: Option<Utf8PathBuf>,
 }
 
 impl TestTarget {
@@ -73,6 +108,70 @@ impl TestTarget {
             TargetKind::Bench => format!("--bench {}", self.name),
         }
     }
+
+    /// Which crate of the bundle an `--extern` of one of its crates stands for, if it is one of them.
+    #[must_use]
+    pub fn bundled(&self, ext: &Extern) -> Option<Bundled> {
+        let artifact = ext.path.as_ref()?.with_extension("");
+        if let Some(i) = self.members.iter().position(|m| m.artifact == artifact) {
+            // The library that a member was built with stands for the one under test, be it built for tests or not.
+            return Some(if self.members[i].package_id == self.package_id { Bundled::Root } else { Bundled::Member(i) });
+        }
+        self.library.as_ref().is_some_and(|l| l.artifact == artifact).then_some(Bundled::Root)
+    }
+
+    /// The crates of the bundle: package and call; the test's own first, then the library, then the members.
+    pub fn crates(&self) -> impl Iterator<Item = (&PackageId, &RustcCall)> {
+        let built = self.library.iter().chain(&self.members).map(|b| (&b.package_id, &b.call));
+        std::iter::once((&self.package_id, &self.call)).chain(built)
+    }
+
+    /// What the crates of the bundle are compiled with and is not in it. Where two mean different libraries by one
+    /// name, the later one has another name in the gist.
+    #[must_use]
+    pub fn externs(&self) -> Vec<GistExtern> {
+        let mut out: Vec<GistExtern> = Vec::new();
+        for (package_id, call) in self.crates() {
+            for ext in call.externs() {
+                if self.bundled(&ext).is_some() {
+                    continue;
+                }
+                let artifact = ext.path.as_ref().map(|p| p.with_extension(""));
+                let same = |e: &&GistExtern| e.own_name == ext.name && e.artifact == artifact;
+                let name = match out.iter().find(same) {
+                    Some(known) if known.package_id == *package_id => continue,
+                    Some(known) => known.name.clone(),
+                    None => free_name(&ext.name, |n| out.iter().any(|e| e.name == n)),
+                };
+                let argument = match (ext.argument.split_once('='), &ext.path) {
+                    (Some((head, _)), Some(path)) => format!("{}={}", head.replace(&ext.name, &name), linkable(path)),
+                    _ => ext.argument.clone(),
+                };
+                out.push(GistExtern { name, own_name: ext.name, package_id: package_id.clone(), argument, artifact });
+            }
+        }
+        out
+    }
+}
+
+impl GistExtern {
+    /// Whether it is a library file: rustc finds others (`proc_macro`) itself.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.artifact.is_some()
+    }
+}
+
+/// Cargo gives a library that is built the metadata of its dependencies; what is linked needs the whole.
+fn linkable(path: &Utf8Path) -> Utf8PathBuf {
+    let whole = path.with_extension("rlib");
+    if path.extension() == Some("rmeta") && whole.exists() { whole } else { path.to_owned() }
+}
+
+/// `name`, with a number behind it when it is taken.
+fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    let numbered = (2..).map(|n| format!("{name}_{n}"));
+    std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default()
 }
 
 /// Builds the selected test targets, instrumented, and gives them with their recorded calls.
@@ -120,19 +219,18 @@ fn is_build_script(artifact: &Artifact) -> bool {
     artifact.target.kind.contains(&CargoKind::CustomBuild)
 }
 
-/// Libraries of workspace members: artifact path -> (package, recorded call).
-fn library_records(
-    workspace: &Workspace,
-    artifacts: &[Artifact],
-    records: &Utf8Path,
-) -> BTreeMap<Utf8PathBuf, (PackageId, RustcCall)> {
+/// Libraries whose source goes into bundles, by their file without its extension. Procedural macros run in the compiler:
+/// they can't be in the text.
+fn library_records(workspace: &Workspace, artifacts: &[Artifact], records: &Utf8Path) -> BTreeMap<Utf8PathBuf, BuiltCrate> {
     artifacts
         .iter()
         .filter(|a| workspace.is_member(&a.package_id) && !a.profile.test && !is_build_script(a))
+        .filter(|a| !a.target.kind.contains(&CargoKind::ProcMacro))
         .flat_map(|a| a.filenames.iter().map(move |f| (a, f)))
         .filter_map(|(a, f)| {
             let call = RustcCall::read(&wrapper::record_of(f, records)?).ok()?;
-            Some((f.clone(), (a.package_id.clone(), call)))
+            let artifact = f.with_extension("");
+            Some((artifact.clone(), BuiltCrate { package_id: a.package_id.clone(), call, artifact }))
         })
         .collect()
 }
@@ -142,7 +240,7 @@ fn test_target(
     artifact: &Artifact,
     executable: &Utf8Path,
     records: &Utf8Path,
-    libraries: &BTreeMap<Utf8PathBuf, (PackageId, RustcCall)>,
+    libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>,
 ) -> Result<TestTarget> {
     let record = wrapper::record_of(executable, records)
         .filter(|r| r.exists())
@@ -158,23 +256,10 @@ fn test_target(
         Some(CargoKind::Bench) => TargetKind::Bench,
         _ => TargetKind::Lib,
     };
-    let (mut library, mut member_dependencies) = (None, Vec::new());
-    for ext in call.externs() {
-        // Cargo passes the .rmeta or the .rlib of the same artifact.
-        let Some((id, lib)) = ext.path.as_ref().and_then(|p| {
-            libraries
-                .get(p)
-                .or_else(|| libraries.get(&p.with_extension("rlib")))
-                .or_else(|| libraries.get(&p.with_extension("rmeta")))
-        }) else {
-            continue;
-        };
-        if *id == artifact.package_id && kind != TargetKind::Lib {
-            library = Some(lib.clone());
-        } else {
-            member_dependencies.push(ext.name);
-        }
-    }
+    let mut used = Vec::new();
+    collect(&call, libraries, &mut used);
+    let own = used.iter().position(|b| b.package_id == artifact.package_id && kind != TargetKind::Lib);
+    let library = own.map(|i| used.remove(i));
     Ok(TestTarget {
         package_id: artifact.package_id.clone(),
         package: package.name.to_string(),
@@ -184,8 +269,19 @@ fn test_target(
         executable: executable.to_owned(),
         call,
         library,
-        member_dependencies,
+        members: used,
     })
+}
+
+/// The libraries that a crate needs, at any distance, each behind those that it needs itself.
+fn collect(call: &RustcCall, libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>, out: &mut Vec<BuiltCrate>) {
+    for ext in call.externs() {
+        let Some(built) = ext.path.as_ref().and_then(|p| libraries.get(&p.with_extension(""))) else { continue };
+        if !out.iter().any(|b| b.artifact == built.artifact) {
+            collect(&built.call, libraries, out);
+            out.push(built.clone());
+        }
+    }
 }
 
 /// Runs cargo and collects its artifacts.

@@ -1,0 +1,439 @@
+//! Several crates in one file: each but the one at the root is a module, and what they say of each other is written
+//! as paths from the root.
+//!
+//! In a crate that became a module, `crate::` and `$crate::` get the module's name. In every crate a path that
+//! begins with the name of another bundled crate begins with `crate::` and that crate's module instead. What the
+//! compiler does for a crate of its own is said by lines in the module: a `use` for each exported macro (those live
+//! at the root of the file), an `extern crate` for a library that goes by another name in the file.
+
+use super::front::{item_names, normal_extern};
+use crate::source::edit::Edit;
+use crate::source::mapped::Mapped;
+use crate::source::tokens::{is_path_sep, is_punct, node_range, range, with_comments};
+use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
+use quote::ToTokens;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use syn::visit::{self, Visit};
+use syn::{Item, ItemExternCrate};
+
+/// How one crate of the bundle sees the others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct View {
+    /// The module that this crate became; `None` for the crate at the root.
+    pub(super) module: Option<String>,
+    /// Names of bundled crates as this one says them, and their paths in the gist.
+    pub(super) crates: BTreeMap<String, String>,
+    /// `extern crate`s at the root of a crate that became a module: they stay there, and are reached by a path.
+    pub(super) local: BTreeSet<String>,
+    /// Macros that `#[macro_use] extern crate` brings into scope, with their paths in the gist.
+    pub(super) macros: BTreeMap<String, String>,
+    /// Libraries that go by another name in the gist: that name, and the one in this crate.
+    pub(super) renamed: Vec<(String, String)>,
+    /// Paths in `use`, and those that begin with `::`, count from the crate's root.
+    pub(super) edition_2015: bool,
+}
+
+/// What goes from the root of a crate that became a module to the root of the gist.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hoisted {
+    /// Inner attributes that hold for a whole crate.
+    pub(super) attributes: Vec<String>,
+    /// `#[macro_use] extern crate …`, attributes included; and the same without attributes.
+    pub(super) externs: Vec<(String, String)>,
+}
+
+/// Whether an inner attribute of a crate root may stand in a module.
+pub(super) fn allowed_in_module(attr: &syn::Attribute) -> bool {
+    const CRATE_ONLY: &[&str] = &[
+        "feature",
+        "no_std",
+        "no_core",
+        "no_main",
+        "recursion_limit",
+        "type_length_limit",
+        "crate_type",
+        "crate_name",
+        "no_builtins",
+        "windows_subsystem",
+        "test_runner",
+        "reexport_test_harness_main",
+        "no_implicit_prelude",
+    ];
+    !CRATE_ONLY.iter().any(|n| attr.path().is_ident(n))
+}
+
+/// Whether an inner attribute that holds for a whole crate is needed at the root of the gist.
+pub(super) fn goes_to_root(attr: &syn::Attribute) -> bool {
+    ["recursion_limit", "type_length_limit", "feature"].iter().any(|n| attr.path().is_ident(n))
+}
+
+impl View {
+    /// Whether the crate says something that has to be written differently.
+    fn is_plain(&self) -> bool {
+        self.module.is_none() && self.crates.is_empty()
+    }
+
+    /// The path of this crate.
+    fn home(&self) -> String {
+        self.module.as_ref().map_or_else(|| "crate".to_owned(), |m| format!("crate::{m}"))
+    }
+
+    /// The path that stands for a name at the start of a path.
+    fn path_of(&self, name: &str) -> Option<String> {
+        let local = || self.local.contains(name).then(|| format!("{}::{name}", self.home()));
+        self.crates.get(name).cloned().or_else(local)
+    }
+
+    /// Takes in the crate's `extern crate` items: other names for bundled crates, macros in scope, names that only this
+    /// crate has. `exported` knows the macros of a bundled crate by its path.
+    pub(super) fn note_externs(&mut self, tree: &syn::File, exported: &BTreeMap<String, BTreeSet<String>>) {
+        for item in extern_crates(tree) {
+            let alias = item.rename.as_ref().map(|(_, r)| r.to_string());
+            let Some(path) = self.crates.get(&item.ident.to_string()).cloned() else { continue };
+            if uses_macros(&item) {
+                let macros = exported.get(&path).into_iter().flatten();
+                self.macros.extend(macros.map(|m| (m.clone(), format!("{path}::{m}"))));
+            }
+            self.crates.extend(alias.map(|a| (a, path)));
+        }
+        if self.module.is_none() {
+            return;
+        }
+        for item in &tree.items {
+            let Item::ExternCrate(e) = item else { continue };
+            let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r).to_string();
+            if e.ident == "self" {
+                self.crates.insert(name, self.home());
+            } else if !uses_macros(e) && !["std", "core", "_"].contains(&name.as_str()) {
+                self.local.insert(name);
+            }
+        }
+        self.local.extend(self.renamed.iter().map(|(_, name)| name.clone()));
+    }
+
+    /// The crate's text as it stands in the gist, and what goes to the root.
+    pub(super) fn adapt(&self, text: &Mapped, tree: &syn::File) -> (Mapped, Hoisted) {
+        let mut hoisted = Hoisted::default();
+        if self.is_plain() {
+            return (text.clone(), hoisted);
+        }
+        let mut edits = Vec::new();
+        if self.module.is_some() {
+            for attr in tree.attrs.iter().filter(|a| !allowed_in_module(a)) {
+                let r = node_range(attr);
+                if goes_to_root(attr) {
+                    hoisted.attributes.push(text.text[r.clone()].to_owned());
+                }
+                edits.push(Edit::delete(with_comments(&text.text, r)));
+            }
+        }
+        let mut cut = Vec::new();
+        for item in extern_crates(tree) {
+            let r = node_range(&item);
+            let name = item.ident.to_string();
+            let at_top = tree.items.iter().any(|i| matches!(i, Item::ExternCrate(e) if *e == item));
+            if !self.crates.contains_key(&name) && !(name == "self" && self.module.is_some()) {
+                // A module can't bring the macros of a library into scope.
+                if self.module.is_none() || !at_top || !uses_macros(&item) {
+                    continue;
+                }
+                if !["std", "core"].contains(&name.as_str()) {
+                    let line = text.text[r.clone()].to_owned();
+                    hoisted.externs.extend(normal_extern(&Item::ExternCrate(item)).map(|plain| (line, plain)));
+                }
+            }
+            edits.push(Edit::delete(with_comments(&text.text, r.clone())));
+            cut.push(r);
+        }
+        let modules = Modules::of(tree, &cut);
+        let own_macros = own_macros(tree);
+        let mut rewrite = Rewrite { view: self, text: &text.text, modules: &modules, own_macros: &own_macros, edits };
+        rewrite.list(&tree.to_token_stream().into_iter().collect::<Vec<_>>(), Context::Plain, false);
+        (text.edited(rewrite.edits), hoisted)
+    }
+
+    /// Lines that say in the module what the compiler does for a crate: its exported macros, libraries of another name.
+    pub(super) fn said_by_lines(&self, exported: &BTreeSet<String>) -> Vec<String> {
+        let macros = exported.iter().map(|m| format!("pub use crate::{m};"));
+        let renamed = self.renamed.iter().map(|(new, own)| format!("extern crate {new} as {own};"));
+        macros.chain(renamed).collect()
+    }
+}
+
+/// Every `extern crate` item, also those in modules and bodies.
+fn extern_crates(tree: &syn::File) -> Vec<ItemExternCrate> {
+    struct Collect(Vec<ItemExternCrate>);
+    impl<'ast> Visit<'ast> for Collect {
+        fn visit_item_extern_crate(&mut self, item: &'ast ItemExternCrate) {
+            self.0.push(item.clone());
+        }
+    }
+    let mut collect = Collect(Vec::new());
+    collect.visit_file(tree);
+    collect.0
+}
+
+fn uses_macros(item: &ItemExternCrate) -> bool {
+    item.attrs.iter().any(|a| a.path().is_ident("macro_use"))
+}
+
+/// The names of the macros that a crate defines, wherever.
+fn own_macros(tree: &syn::File) -> BTreeSet<String> {
+    struct Collect(BTreeSet<String>);
+    impl<'ast> Visit<'ast> for Collect {
+        fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+            self.0.extend(item.ident.as_ref().map(ToString::to_string));
+            visit::visit_item_macro(self, item);
+        }
+    }
+    let mut collect = Collect(BTreeSet::new());
+    collect.visit_file(tree);
+    collect.0
+}
+
+/// The names that each module of a crate declares: there they do not stand for crates.
+struct Modules(Vec<(Range<usize>, BTreeSet<String>)>);
+
+impl Modules {
+    fn of(tree: &syn::File, cut: &[Range<usize>]) -> Modules {
+        fn inner(items: &[Item], at: Range<usize>, cut: &[Range<usize>], out: &mut Vec<(Range<usize>, BTreeSet<String>)>) {
+            let mut names = BTreeSet::new();
+            for item in items {
+                let goes = cut.contains(&node_range(item)) || normal_extern(item).is_some();
+                if goes || matches!(item, Item::Use(u) if matches!(u.tree, syn::UseTree::Name(_))) {
+                    continue;
+                }
+                let mut declared = item_names(std::slice::from_ref(item));
+                // What a crate has by its own name is a macro or a function: else the crate could not be named.
+                if let Item::Use(u) = item
+                    && let syn::UseTree::Path(p) = &u.tree
+                {
+                    declared.remove(&p.ident.to_string());
+                }
+                names.extend(declared);
+            }
+            out.push((at, names));
+            for item in items {
+                if let Item::Mod(m) = item
+                    && let Some((brace, items)) = &m.content
+                {
+                    inner(items, range(brace.span.open()).end..range(brace.span.close()).start, cut, out);
+                }
+            }
+        }
+        let mut out = Vec::new();
+        inner(&tree.items, 0..usize::MAX, cut, &mut out);
+        Modules(out)
+    }
+
+    /// Whether the innermost module around `at` declares `name`.
+    fn declares(&self, at: usize, name: &str) -> bool {
+        let innermost = self.0.iter().filter(|(r, _)| r.contains(&at)).min_by_key(|(r, _)| r.end - r.start);
+        innermost.is_some_and(|(_, names)| names.contains(name))
+    }
+
+    /// Whether `at` stands in the crate's root and in no module of it.
+    fn at_root(&self, at: usize) -> bool {
+        self.0.iter().filter(|(r, _)| r.contains(&at)).count() == 1
+    }
+}
+
+/// What the tokens of a list are part of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Plain,
+    /// The braces of `use { … }`: each element is a path from the outside.
+    UseGroup,
+    /// The braces behind `path::`: each element goes on with that path.
+    Behind,
+    /// The brackets of an attribute.
+    Attribute,
+}
+
+/// Rewrites paths, token by token, so that what stands in macros is seen, too.
+struct Rewrite<'a> {
+    view: &'a View,
+    text: &'a str,
+    modules: &'a Modules,
+    own_macros: &'a BTreeSet<String>,
+    edits: Vec<Edit>,
+}
+
+impl Rewrite<'_> {
+    fn list(&mut self, list: &[TokenTree], context: Context, in_attribute: bool) {
+        let in_attribute = in_attribute || context == Context::Attribute;
+        for (i, token) in list.iter().enumerate() {
+            match token {
+                TokenTree::Ident(ident) => self.ident(list, i, &ident.to_string(), context),
+                TokenTree::Literal(literal) if in_attribute => self.path_in_string(literal),
+                TokenTree::Group(group) => {
+                    let before = i.checked_sub(1).and_then(|b| list.get(b));
+                    let inner = if is_punct(before, '#')
+                        || is_punct(before, '!') && is_punct(i.checked_sub(2).and_then(|b| list.get(b)), '#')
+                    {
+                        if is_doc(&group.stream()) {
+                            continue;
+                        }
+                        Context::Attribute
+                    } else if group.delimiter() == Delimiter::Brace && i >= 2 && is_path_sep(list, i - 2) {
+                        // `use ::{…}` aside, the path in front goes on.
+                        Context::Behind
+                    } else if group.delimiter() == Delimiter::Brace && is_ident(before, "use") {
+                        Context::UseGroup
+                    } else {
+                        Context::Plain
+                    };
+                    self.list(&group.stream().into_iter().collect::<Vec<_>>(), inner, in_attribute);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn ident(&mut self, list: &[TokenTree], i: usize, name: &str, context: Context) {
+        let span = range(list[i].span());
+        let followed = is_path_sep(list, i + 1);
+        if name == "crate" {
+            if let (true, Some(module)) = (followed, &self.view.module) {
+                self.edits.push(Edit::insert(span.end, format!("::{module}")));
+            }
+            return;
+        }
+        let start = path_start(list, i);
+        if context == Context::Behind && (i == 0 || is_punct(list.get(i - 1), ',')) {
+            return;
+        }
+        let bare = (context == Context::UseGroup && (i == 0 || is_punct(list.get(i - 1), ','))
+            || i > 0 && is_ident(list.get(i - 1), "use"))
+            && !followed
+            && !is_punct(list.get(i + 1), '!');
+        let generic = followed && is_punct(list.get(i + 3), '<');
+        let in_use = i > 0 && is_ident(list.get(i - 1), "use")
+            || start == Some(Start::Absolute) && i >= 3 && is_ident(list.get(i - 3), "use")
+            || context == Context::UseGroup && (i == 0 || is_punct(list.get(i - 1), ','));
+        if let Some(path) = self.view.path_of(name) {
+            let Some(start) = start.filter(|_| bare || followed && !generic) else { return };
+            if start == Start::Relative && !(self.view.edition_2015 && in_use) && self.modules.declares(span.start, name) {
+                return;
+            }
+            let from = if start == Start::Absolute { range(list[i - 2].span()).start } else { span.start };
+            if bare && !is_ident(list.get(i + 1), "as") {
+                // What would bring a module into scope where it stands goes.
+                let parent = path.rsplit_once("::").map_or("", |(p, _)| p);
+                if parent == self.view.home() && self.modules.at_root(span.start) && is_punct(list.get(i + 1), ';') {
+                    self.delete_use(list, i);
+                    return;
+                }
+                if path == "crate" {
+                    self.edits.push(Edit::replace(from..span.end, format!("crate as {name}")));
+                    return;
+                }
+                let last = path.rsplit("::").next().unwrap_or_default();
+                let alias = if last == name { String::new() } else { format!(" as {name}") };
+                self.edits.push(Edit::replace(from..span.end, format!("{path}{alias}")));
+                return;
+            }
+            self.edits.push(Edit::replace(from..span.end, path));
+        } else if self.view.macros.contains_key(name)
+            && start == Some(Start::Relative)
+            && is_punct(list.get(i + 1), '!')
+            && matches!(list.get(i + 2), Some(TokenTree::Group(_)))
+            && !self.own_macros.contains(name)
+            && !self.modules.declares(span.start, name)
+        {
+            self.edits.push(Edit::replace(span, self.view.macros[name].clone()));
+        } else if self.view.edition_2015
+            && let Some(module) = &self.view.module
+        {
+            let absolute = start == Some(Start::Absolute) && !is_ident(i.checked_sub(3).and_then(|b| list.get(b)), "crate");
+            let counts = absolute || start == Some(Start::Relative) && in_use;
+            let keyword = ["self", "super", "crate", "std", "core", "use"].contains(&name);
+            let known = self.modules.0.first().is_some_and(|(_, names)| names.contains(name));
+            if counts && !keyword && known {
+                let from = if absolute { range(list[i - 2].span()).start } else { span.start };
+                self.edits.push(Edit::replace(from..span.start, format!("crate::{module}::")));
+            }
+        }
+    }
+
+    /// Deletes the `use` item whose only name stands at `i`, with its visibility.
+    fn delete_use(&mut self, list: &[TokenTree], i: usize) {
+        let Some(mut start) = (0..i).rev().find(|&b| is_ident(list.get(b), "use")) else { return };
+        if let Some(TokenTree::Group(_)) = start.checked_sub(1).and_then(|b| list.get(b)) {
+            if start >= 2 && is_ident(list.get(start - 2), "pub") {
+                start -= 2;
+            }
+        } else if start >= 1 && is_ident(list.get(start - 1), "pub") {
+            start -= 1;
+        }
+        while start >= 2
+            && is_punct(list.get(start - 2), '#')
+            && matches!(list.get(start - 1), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Bracket)
+        {
+            start -= 2;
+        }
+        let whole = range(list[start].span()).start..range(list[i + 1].span()).end;
+        self.edits.push(Edit::delete(with_comments(self.text, whole)));
+    }
+
+    /// `#[serde(with = "crate::x")]`: a path in a string.
+    fn path_in_string(&mut self, literal: &proc_macro2::Literal) {
+        let (text, at) = (literal.to_string(), range(literal.span()));
+        let Some(path) = text.strip_prefix('"') else { return };
+        if let (Some(module), true) = (&self.view.module, path.starts_with("crate::")) {
+            self.edits.push(Edit::insert(at.start + "\"crate".len(), format!("::{module}")));
+            return;
+        }
+        let bare = path.strip_prefix("::").unwrap_or(path);
+        let skipped = path.len() - bare.len();
+        let name: String = bare.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if let (Some(path), true) = (self.view.path_of(&name), bare[name.len()..].starts_with("::")) {
+            let start = at.start + 1;
+            self.edits.push(Edit::replace(start..start + skipped + name.len(), path));
+        }
+    }
+}
+
+fn is_ident(token: Option<&TokenTree>, name: &str) -> bool {
+    matches!(token, Some(TokenTree::Ident(i)) if i == name)
+}
+
+fn is_doc(attribute: &TokenStream) -> bool {
+    matches!(attribute.clone().into_iter().next(), Some(TokenTree::Ident(i)) if i == "doc")
+}
+
+/// How a name begins a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// `name`
+    Relative,
+    /// `::name`
+    Absolute,
+}
+
+/// Whether the name at `i` begins a path; not if it is a member, a lifetime, a macro's variable, or goes on with a path.
+fn path_start(list: &[TokenTree], i: usize) -> Option<Start> {
+    const KEYWORDS: &[&str] = &[
+        "use", "as", "in", "return", "dyn", "impl", "mut", "where", "for", "else", "match", "if", "ref", "move", "break",
+        "const", "static", "pub", "while", "unsafe", "await", "let",
+    ];
+    let at = |back: usize| i.checked_sub(back).and_then(|b| list.get(b));
+    if i >= 2 && is_path_sep(list, i - 2) {
+        return match at(3) {
+            Some(TokenTree::Ident(before)) => KEYWORDS.contains(&before.to_string().as_str()).then_some(Start::Absolute),
+            Some(TokenTree::Punct(p)) if p.as_char() == '>' => {
+                matches!(at(4), Some(TokenTree::Punct(d)) if "-=".contains(d.as_char()) && d.spacing() == Spacing::Joint)
+                    .then_some(Start::Absolute)
+            }
+            Some(TokenTree::Group(g)) if g.delimiter() != Delimiter::Brace && g.delimiter() != Delimiter::Bracket => None,
+            _ => Some(Start::Absolute),
+        };
+    }
+    match at(1) {
+        Some(TokenTree::Punct(p)) if p.as_char() == '.' => is_punct(at(2), '.').then_some(Start::Relative),
+        Some(TokenTree::Punct(p)) if "'$".contains(p.as_char()) => None,
+        Some(TokenTree::Ident(before)) if ["mod", "fn", "crate"].contains(&before.to_string().as_str()) => None,
+        _ => Some(Start::Relative),
+    }
+}
