@@ -13,6 +13,26 @@ use std::time::Duration;
 /// The name a text has while it is compiled and run; it is what panics print.
 pub const FILE_NAME: &str = "gist.rs";
 
+/// What cargo tells rustc of the temporary package that `cargo gistify run` makes of a gist. The project's own `env!`s
+/// are literals by then; those that macros of dependencies bring see this.
+const PACKAGE_ENV: &[(&str, &str)] = &[
+    ("CARGO_CRATE_NAME", "gist"),
+    ("CARGO_PKG_NAME", "gist"),
+    ("CARGO_PKG_VERSION", "0.0.0"),
+    ("CARGO_PKG_VERSION_MAJOR", "0"),
+    ("CARGO_PKG_VERSION_MINOR", "0"),
+    ("CARGO_PKG_VERSION_PATCH", "0"),
+    ("CARGO_PKG_VERSION_PRE", ""),
+    ("CARGO_PKG_AUTHORS", ""),
+    ("CARGO_PKG_DESCRIPTION", ""),
+    ("CARGO_PKG_HOMEPAGE", ""),
+    ("CARGO_PKG_REPOSITORY", ""),
+    ("CARGO_PKG_LICENSE", ""),
+    ("CARGO_PKG_LICENSE_FILE", ""),
+    ("CARGO_PKG_RUST_VERSION", ""),
+    ("CARGO_PKG_README", ""),
+];
+
 /// Compiles texts as the crate of one test target was compiled.
 #[derive(Debug)]
 pub struct Compiler {
@@ -140,6 +160,9 @@ impl Compiler {
             .args(&self.args)
             .args(["--crate-name", "gist", "--test", "--error-format=json", FILE_NAME])
             .args(extra)
+            .envs(PACKAGE_ENV.iter().copied())
+            .env("CARGO_MANIFEST_DIR", dir)
+            .env("CARGO_MANIFEST_PATH", dir.join("Cargo.toml"))
             .envs(self.envs.iter().map(|(k, v)| (k, v)));
         if !extra.iter().any(|a| a == "-o") {
             command.args(["--out-dir", dir.as_str()]);

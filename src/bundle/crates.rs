@@ -28,6 +28,8 @@ pub(super) struct View {
     pub(super) local: BTreeSet<String>,
     /// Macros that `#[macro_use] extern crate` brings into scope, with their paths in the gist.
     pub(super) macros: BTreeMap<String, String>,
+    /// For the crate at the root: the macros that the others export. They live there, too.
+    pub(super) at_root: BTreeSet<String>,
     /// Libraries that go by another name in the gist: that name, and the one in this crate.
     pub(super) renamed: Vec<(String, String)>,
     /// Paths in `use`, and those that begin with `::`, count from the crate's root.
@@ -146,11 +148,53 @@ impl View {
             edits.push(Edit::delete(with_comments(&text.text, r.clone())));
             cut.push(r);
         }
+        for item in &tree.items {
+            let Item::Use(u) = item else { continue };
+            if let Some(needless) = self.needless_leaves(&u.tree) {
+                if needless.is_empty() {
+                    edits.push(Edit::delete(with_comments(&text.text, node_range(u))));
+                }
+                edits.extend(needless.into_iter().map(|leaf| Edit::delete(with_comma(&text.text, leaf))));
+            }
+        }
         let modules = Modules::of(tree, &cut);
         let own_macros = own_macros(tree);
         let mut rewrite = Rewrite { view: self, text: &text.text, modules: &modules, own_macros: &own_macros, edits };
         rewrite.list(&tree.to_token_stream().into_iter().collect::<Vec<_>>(), Context::Plain, false);
         (text.edited(rewrite.edits), hoisted)
+    }
+
+    /// The leaves of an import at the root that would bring in macros which live there; none when that is all it does.
+    fn needless_leaves(&self, tree: &syn::UseTree) -> Option<Vec<Range<usize>>> {
+        fn leaves(tree: &syn::UseTree, macros: &BTreeSet<String>, out: &mut Vec<Range<usize>>) -> usize {
+            match tree {
+                syn::UseTree::Name(n) => {
+                    out.extend(macros.contains(&n.ident.to_string()).then(|| node_range(n)));
+                    1
+                }
+                syn::UseTree::Path(p) => {
+                    let before = out.len();
+                    let count = leaves(&p.tree, macros, out);
+                    if count == 1 && out.len() > before {
+                        out.truncate(before);
+                        out.push(node_range(p));
+                    }
+                    count
+                }
+                syn::UseTree::Group(g) => g.items.iter().map(|t| leaves(t, macros, out)).sum(),
+                _ => 1,
+            }
+        }
+        let syn::UseTree::Path(path) = tree else { return None };
+        if self.at_root.is_empty() || !self.crates.contains_key(&path.ident.to_string()) {
+            return None;
+        }
+        let mut out = Vec::new();
+        let count = leaves(&path.tree, &self.at_root, &mut out);
+        if out.is_empty() {
+            return None;
+        }
+        Some(if out.len() == count { Vec::new() } else { out })
     }
 
     /// Lines that say in the module what the compiler does for a crate: its exported macros, libraries of another name.
@@ -172,6 +216,13 @@ fn extern_crates(tree: &syn::File) -> Vec<ItemExternCrate> {
     let mut collect = Collect(Vec::new());
     collect.visit_file(tree);
     collect.0
+}
+
+/// An element of a list and the comma behind it.
+fn with_comma(text: &str, element: Range<usize>) -> Range<usize> {
+    let rest = &text[element.end..];
+    let gap = rest.len() - rest.trim_start().len();
+    if rest[gap..].starts_with(',') { element.start..element.end + gap + 1 } else { element }
 }
 
 fn uses_macros(item: &ItemExternCrate) -> bool {

@@ -64,7 +64,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         head.push_str(line);
         head.push('\n');
     }
-    let moved = hoisted.externs.join("\n");
+    let moved = [hoisted.attributes.as_slice(), &hoisted.externs].concat().join("\n");
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
     let mut externs: Vec<String> =
         hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
@@ -231,18 +231,85 @@ pub(super) fn item_names(items: &[Item]) -> BTreeSet<String> {
     out
 }
 
-/// `#[macro_export]` macros: they live at the root of their crate, wherever they are written.
+/// `#[macro_export]` macros: they live at the root of their crate, wherever they are written. Those that another macro
+/// of the crate makes are among them.
 pub(super) fn exported_macros(items: &[Item]) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
+    let mut calls = Calls::default();
+    collect_exported(items, &mut out, &mut calls);
+    out.extend(calls.made());
+    out
+}
+
+/// Whether macros of the crate make macros that it exports.
+pub(super) fn makes_exported_macros(items: &[Item]) -> bool {
+    let mut calls = Calls::default();
+    collect_exported(items, &mut BTreeSet::new(), &mut calls);
+    !calls.made().is_empty()
+}
+
+/// Item macro calls, and the exported macros that they may make.
+#[derive(Default)]
+struct Calls {
+    /// Names of macros that are called.
+    called: BTreeSet<String>,
+    /// Exported macros in the tokens of calls.
+    handed_on: BTreeSet<String>,
+    /// Macros, and the exported macros in their rules.
+    makers: Vec<(String, Vec<String>)>,
+}
+
+impl Calls {
+    /// The exported macros that calls make.
+    fn made(&self) -> BTreeSet<String> {
+        let called = self.makers.iter().filter(|(maker, _)| self.called.contains(maker));
+        called.flat_map(|(_, made)| made).chain(&self.handed_on).cloned().collect()
+    }
+}
+
+fn collect_exported(items: &[Item], out: &mut BTreeSet<String>, calls: &mut Calls) {
     for item in items {
         match item {
-            Item::Macro(m) if m.attrs.iter().any(|a| a.path().is_ident("macro_export")) => {
-                out.extend(m.ident.as_ref().map(ToString::to_string));
-            }
-            Item::Mod(m) => out.extend(m.content.iter().flat_map(|(_, items)| exported_macros(items))),
+            Item::Macro(m) => match &m.ident {
+                Some(name) => {
+                    if m.attrs.iter().any(|a| a.path().is_ident("macro_export")) {
+                        out.insert(name.to_string());
+                    }
+                    calls.makers.push((name.to_string(), exported_within(m.mac.tokens.clone())));
+                }
+                None => {
+                    calls.called.extend(m.mac.path.segments.last().map(|s| s.ident.to_string()));
+                    calls.handed_on.extend(exported_within(m.mac.tokens.clone()));
+                }
+            },
+            Item::Mod(m) => m.content.iter().for_each(|(_, items)| collect_exported(items, out, calls)),
             _ => {}
         }
     }
+}
+
+/// The names in `#[macro_export] macro_rules! name` anywhere in the tokens.
+fn exported_within(tokens: proc_macro2::TokenStream) -> Vec<String> {
+    let mut out = Vec::new();
+    walk(tokens, &mut |list| {
+        for (i, token) in list.iter().enumerate() {
+            let TokenTree::Ident(ident) = token else { continue };
+            if ident != "macro_rules" || !is_punct(list.get(i + 1), '!') {
+                continue;
+            }
+            let mut before = list[..i].iter().rev();
+            let mut attributes = Vec::new();
+            while let (Some(TokenTree::Group(g)), Some(TokenTree::Punct(_))) = (before.next(), before.next()) {
+                attributes.push(g.stream().to_string().replace(' ', ""));
+            }
+            // A `cfg` that does not hold is `any()` by now.
+            let exported =
+                attributes.iter().any(|a| a.starts_with("macro_export")) && !attributes.iter().any(|a| a == "cfg(any())");
+            if let (true, Some(TokenTree::Ident(name))) = (exported, list.get(i + 2)) {
+                out.push(name.to_string());
+            }
+        }
+    });
     out
 }
 

@@ -3,7 +3,7 @@
 
 use super::BundledCrate;
 use super::crates::{Hoisted, View};
-use super::front::{exported_macros, item_names, join, normal_extern};
+use super::front::{exported_macros, item_names, join, makes_exported_macros, normal_extern};
 use crate::error::{Error, Result};
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
@@ -58,7 +58,8 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
     places.macros_are_unique()?;
 
     let root_call = target.library.as_ref().map_or(&target.call, |l| &l.call);
-    let root_view = places.view(root_call, &target.package_id, None, &root_tree);
+    let mut root_view = places.view(root_call, &target.package_id, None, &root_tree);
+    root_view.at_root = places.exported.iter().filter(|(path, _)| *path != "crate").flat_map(|(_, m)| m.clone()).collect();
     let (root, _) = root_view.adapt(root_text, &root_tree);
     let mut crates = vec![BundledCrate {
         names: vec![root_call.crate_name().to_owned()],
@@ -107,6 +108,10 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
             crate_name,
             text: format!("{}\n{lines}", text.text),
         });
+    }
+    if trees.iter().any(|t| makes_exported_macros(&t.items)) {
+        // They are named by paths from the root, as they were by the crate's name.
+        hoisted.attributes.push("#![allow(macro_expanded_macro_exports_accessed_by_absolute_paths)]".to_owned());
     }
     let (root, shift) = with_head(&root, head, hoisted, &mut crates[0].text, target)?;
     let wrapper = wrapper.map(|(name, start)| (name, start + shift));

@@ -5,7 +5,8 @@ use super::outcome::{Comparison, ExitClass, Which, compare};
 use super::run::{Cases, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use crate::compile::{Compiler, temp_dir, utf8};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::gist::read_manifest;
 use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
@@ -121,6 +122,11 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     let built = compiler.build(&injected.text, dir, true)?;
     if !built.ok {
         return Ok(Verified::fault(Verdict::DoesNotCompile, built.first_error()));
+    }
+    if read_manifest(gist).is_ok_and(|m| !m.dependencies.is_empty()) {
+        // `cargo gistify run` makes a package of it, and macros of dependencies may look for that at run time.
+        std::fs::write(dir.join("Cargo.toml"), "[package]\nname = \"gist\"\n")
+            .map_err(Error::io("failed to write a manifest"))?;
     }
     let run = GistRun {
         text: &injected.text,

@@ -245,7 +245,10 @@ fn test_target(
     let record = wrapper::record_of(executable, records)
         .filter(|r| r.exists())
         .ok_or_else(|| Error::Internal(format!("cargo built {executable} without calling the wrapper")))?;
-    let call = RustcCall::read(&record)?;
+    let mut call = RustcCall::read(&record)?;
+    if call.externs().iter().any(|e| e.name == "proc_macro" && e.path.is_none()) {
+        find_dynamic_std(&mut call);
+    }
     let package = workspace
         .package(&artifact.package_id)
         .ok_or_else(|| Error::Internal(format!("cargo named an unknown package {}", artifact.package_id)))?;
@@ -271,6 +274,18 @@ fn test_target(
         library,
         members: used,
     })
+}
+
+/// Tests of a procedural macro's crate link the standard library dynamically: cargo says where it is when it runs them.
+fn find_dynamic_std(call: &mut RustcCall) {
+    let name = if cfg!(target_os = "macos") { "DYLD_FALLBACK_LIBRARY_PATH" } else { "LD_LIBRARY_PATH" };
+    let mut command = std::process::Command::new(&call.rustc);
+    command.args(["--print", "target-libdir"]).current_dir(&call.cwd);
+    if let Ok(out) = crate::process::run(&mut command, crate::process::Limits::default()) {
+        let dir = out.stdout_text().trim().to_owned();
+        let others = call.env.get(name).cloned().or_else(|| std::env::var(name).ok()).filter(|o| !o.is_empty());
+        call.env.insert(name.to_owned(), others.map_or(dir.clone(), |o| format!("{dir}:{o}")));
+    }
 }
 
 /// The libraries that a crate needs, at any distance, each behind those that it needs itself.
