@@ -2,7 +2,7 @@
 
 use camino::Utf8PathBuf;
 use cargo_gistify::reduce::Level;
-use cargo_gistify::workspace::CargoOptions;
+use cargo_gistify::workspace::{CargoOptions, Inline};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -63,6 +63,12 @@ pub(crate) struct MakeArgs {
     /// Let bodies that never ran become `unimplemented!()`
     #[arg(long)]
     pub(crate) allow_stubs: bool,
+    /// Put the source of this dependency into the gist, too: a name, or NAME@VERSION
+    #[arg(long, value_name = "DEP")]
+    pub(crate) inline: Vec<String>,
+    /// Put the source of all dependencies into the gist, except what can't be there: procedural macros, native libraries
+    #[arg(long, conflicts_with = "inline")]
+    pub(crate) inline_all: bool,
     /// Write the source map (JSON) here
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<Utf8PathBuf>,
@@ -221,6 +227,7 @@ impl CargoArgs {
             locked: a.locked,
             offline: a.offline,
             frozen: a.frozen,
+            inline: Inline::None,
         }
     }
 }

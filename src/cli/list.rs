@@ -5,7 +5,7 @@ use super::shell::Shell;
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::tests::{self, Selection, Test};
 use cargo_gistify::workspace::capture::{TestTarget, build};
-use cargo_gistify::workspace::{Workspace, relative};
+use cargo_gistify::workspace::{CargoOptions, Inline, Workspace, relative};
 
 /// A project, built, and the tests that were selected in it.
 pub(super) struct Selected {
@@ -14,8 +14,8 @@ pub(super) struct Selected {
 }
 
 /// Builds the project and selects tests.
-pub(super) fn select(args: &SelectionArgs, shell: &Shell) -> Result<Selected> {
-    let workspace = Workspace::load(args.cargo.options())?;
+pub(super) fn select(args: &SelectionArgs, inline: Inline, shell: &Shell) -> Result<Selected> {
+    let workspace = Workspace::load(CargoOptions { inline, ..args.cargo.options() })?;
     let targets = build(&workspace, &|line| shell.cargo(line))?;
     let selection =
         Selection { patterns: args.tests.clone(), exact: args.exact, skip: args.skip.clone(), ignored: args.ignored };
@@ -55,7 +55,7 @@ pub(super) fn select(args: &SelectionArgs, shell: &Shell) -> Result<Selected> {
 }
 
 pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    let selected = select(args, shell)?;
+    let selected = select(args, Inline::None, shell)?;
     let all: Vec<&Test> = selected.targets.iter().flat_map(|(_, tests)| tests).collect();
     match output.message_format {
         MessageFormat::Human => {

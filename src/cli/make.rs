@@ -11,6 +11,7 @@ use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session, Task, tasks};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::verify::verdict::Verdict;
+use cargo_gistify::workspace::Inline;
 use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
@@ -35,7 +36,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
     }
     let start = Instant::now();
-    let selected = select(&args.selection, shell)?;
+    let inline = match (args.inline_all, args.inline.as_slice()) {
+        (true, _) => Inline::All,
+        (false, []) => Inline::None,
+        (false, names) => Inline::Named(names.to_vec()),
+    };
+    let selected = select(&args.selection, inline, shell)?;
     let build_s = start.elapsed().as_secs_f64();
     let work: Vec<(&TestTarget, Vec<Task>)> =
         selected.targets.iter().map(|(t, tests)| (t, runnable(tests, args.selection.ignored, shell))).collect();

@@ -8,6 +8,7 @@ use cargo_gistify::report::{SCHEMA, TestId};
 use cargo_gistify::road::tasks;
 use cargo_gistify::trace::{CoverageMap, TraceReport};
 use cargo_gistify::verify::run::{Cases, project_run};
+use cargo_gistify::workspace::Inline;
 use std::time::Duration;
 
 /// One test's trace for machines.
@@ -20,7 +21,7 @@ struct Traced<'a> {
 }
 
 pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    let selected = select(&args.selection, shell)?;
+    let selected = select(&args.selection, Inline::None, shell)?;
     let root = &selected.workspace.metadata.workspace_root;
     let (build_dir, state_dir) = (&selected.workspace.build_dir, &selected.workspace.state_dir);
     let mut traced = 0;

@@ -181,7 +181,7 @@ fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
 /// # Errors
 /// [`Error::BuildFailed`] with all that cargo said; [`Error::Usage`] when cargo does not accept the selection.
 pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<TestTarget>> {
-    let records = workspace.state_dir.join("records");
+    let records = workspace.records_dir();
     std::fs::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
     let mut artifacts = cargo_test(workspace, &records, status)?;
     // An artifact that is fresh but has no record of ours (removed, or by another version of this tool): only a
@@ -189,7 +189,7 @@ pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Ve
     let known = |record: &Utf8PathBuf| RustcCall::read(record).is_ok_and(|call| call.tool == wrapper::tool());
     let lost: Vec<&Utf8PathBuf> = artifacts
         .iter()
-        .filter(|a| workspace.is_member(&a.package_id) && !is_build_script(a))
+        .filter(|a| workspace.is_bundled(&a.package_id) && !is_build_script(a))
         .flat_map(|a| a.executable.iter().chain(&a.filenames))
         .filter(|f| in_deps(f) && wrapper::record_of(f, &records).is_some_and(|r| !known(&r)))
         .collect();
@@ -224,7 +224,7 @@ fn is_build_script(artifact: &Artifact) -> bool {
 fn library_records(workspace: &Workspace, artifacts: &[Artifact], records: &Utf8Path) -> BTreeMap<Utf8PathBuf, BuiltCrate> {
     artifacts
         .iter()
-        .filter(|a| workspace.is_member(&a.package_id) && !a.profile.test && !is_build_script(a))
+        .filter(|a| workspace.is_bundled(&a.package_id) && !a.profile.test && !is_build_script(a))
         .filter(|a| !a.target.kind.contains(&CargoKind::ProcMacro))
         .flat_map(|a| a.filenames.iter().map(move |f| (a, f)))
         .filter_map(|(a, f)| {
@@ -312,11 +312,18 @@ fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) 
         .args(["--target-dir", workspace.state_dir.join("out").as_str()])
         .arg("--config")
         .arg(format!("build.build-dir={}", toml::Value::String(workspace.build_dir.to_string())))
-        .env("RUSTC_WORKSPACE_WRAPPER", this)
         .env(wrapper::RECORDS_VAR, records)
         // Build scripts and proc macros may link instrumented libraries: keep their profiles out of the tree.
         .env("LLVM_PROFILE_FILE", workspace.state_dir.join("build-profiles/%p-%m.profraw"));
-    if let Some(chain) = users_wrapper() {
+    let inlined = workspace.inlined_dirs();
+    let kind = if inlined.is_empty() { WrapperKind::Workspace } else { WrapperKind::All };
+    command.env(kind.variable(), this);
+    if kind == WrapperKind::All {
+        // This one sees every crate, and is told which are meant.
+        let dirs: Vec<&str> = inlined.into_iter().chain(workspace.member_dirs()).map(Utf8Path::as_str).collect();
+        command.env(wrapper::ONLY_VAR, dirs.join("\n")).env(WrapperKind::Workspace.variable(), "");
+    }
+    if let Some(chain) = users_wrapper(kind) {
         command.env(wrapper::CHAIN_VAR, chain);
     }
     let mut artifacts = Vec::new();
@@ -355,10 +362,37 @@ fn is_status(line: &str) -> bool {
         .any(|v| verb.starts_with(v))
 }
 
-/// The workspace wrapper that the user has, from the environment or cargo's configuration, as a path that does not
+/// Which crates cargo calls a wrapper for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WrapperKind {
+    /// The members of the workspace.
+    Workspace,
+    /// All.
+    All,
+}
+
+impl WrapperKind {
+    /// The variable that names it.
+    fn variable(self) -> &'static str {
+        match self {
+            WrapperKind::Workspace => "RUSTC_WORKSPACE_WRAPPER",
+            WrapperKind::All => "RUSTC_WRAPPER",
+        }
+    }
+
+    /// Cargo's setting for it.
+    fn setting(self) -> &'static str {
+        match self {
+            WrapperKind::Workspace => "build.rustc-workspace-wrapper",
+            WrapperKind::All => "build.rustc-wrapper",
+        }
+    }
+}
+
+/// The wrapper of that kind that the user has, from the environment or cargo's configuration, as a path that does not
 /// depend on where rustc runs.
-fn users_wrapper() -> Option<String> {
-    let from_env = ["RUSTC_WORKSPACE_WRAPPER", "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER"]
+fn users_wrapper(kind: WrapperKind) -> Option<String> {
+    let from_env = [kind.variable().to_owned(), format!("CARGO_BUILD_{}", kind.variable())]
         .iter()
         .find_map(|name| std::env::var(name).ok())
         .filter(|v| !v.is_empty());
@@ -366,19 +400,16 @@ fn users_wrapper() -> Option<String> {
         return Some(program_path(&wrapper, &super::current_dir().ok()?));
     }
     let mut command = cargo();
-    command.args(["-Zunstable-options", "config", "get", "--show-origin", WRAPPER_KEY]).env("RUSTC_BOOTSTRAP", "1");
+    command.args(["-Zunstable-options", "config", "get", "--show-origin", kind.setting()]).env("RUSTC_BOOTSTRAP", "1");
     let out = crate::process::run(&mut command, crate::process::Limits::default()).ok()?;
-    let (wrapper, file) = setting(out.stdout_text().lines().next()?)?;
+    let (wrapper, file) = setting(out.stdout_text().lines().next()?, kind.setting())?;
     // Such paths count from the folder that holds `.cargo/`.
     Some(program_path(&wrapper, file.parent()?.parent()?))
 }
 
-/// Cargo's setting for a workspace wrapper.
-const WRAPPER_KEY: &str = "build.rustc-workspace-wrapper";
-
 /// The value and the file of a line of `cargo config get --show-origin`: `key = "value" # file`.
-fn setting(line: &str) -> Option<(String, Utf8PathBuf)> {
-    let value = line.strip_prefix(WRAPPER_KEY)?.trim_start().strip_prefix('=')?;
+fn setting(line: &str, key: &str) -> Option<(String, Utf8PathBuf)> {
+    let value = line.strip_prefix(key)?.trim_start().strip_prefix('=')?;
     // The value may hold a `#`, too: the first split that leaves a whole value is the right one.
     value.match_indices(" # ").find_map(|(at, mark)| {
         let table: toml::Table = toml::from_str(&format!("value = {}", &value[..at])).ok()?;
@@ -397,7 +428,7 @@ mod unit {
 
     #[test]
     fn a_setting_is_read_with_its_file() {
-        let read = |line: &str| setting(line).map(|(v, f)| (v, f.into_string()));
+        let read = |line: &str| setting(line, WrapperKind::Workspace.setting()).map(|(v, f)| (v, f.into_string()));
         let want = |v: &str, f: &str| Some((v.to_owned(), f.to_owned()));
         assert_eq!(
             read("build.rustc-workspace-wrapper = \"a/b\" # /p/.cargo/config.toml"),

@@ -12,6 +12,8 @@ use crate::cache::Cache;
 use crate::error::{Error, Result};
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_metadata::{Metadata, Package, PackageId};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// What cargo is told, named as cargo names it.
@@ -59,6 +61,20 @@ pub struct CargoOptions {
     pub offline: bool,
     /// `--frozen`
     pub frozen: bool,
+    /// Dependencies whose source goes into the bundle.
+    pub inline: Inline,
+}
+
+/// Dependencies whose source goes into the bundle, besides the workspace's members and path dependencies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Inline {
+    /// None.
+    #[default]
+    None,
+    /// Those of these names, `NAME` or `NAME@VERSION`.
+    Named(Vec<String>),
+    /// All that can be: not procedural macros, nor what links native libraries.
+    All,
 }
 
 impl CargoOptions {
@@ -129,6 +145,8 @@ pub struct Workspace {
     pub build_dir: Utf8PathBuf,
     /// This tool's own directory, under the target directory.
     pub state_dir: Utf8PathBuf,
+    /// Packages outside the workspace whose source goes into the bundle.
+    inlined: BTreeSet<PackageId>,
     /// A lock file that cargo made for us where there was none, to be taken away again.
     new_lock_file: Option<Utf8PathBuf>,
 }
@@ -168,9 +186,15 @@ impl Workspace {
             metadata.build_directory = Some(dir.clone());
             metadata.target_directory = dir;
         }
-        let build_dir = metadata.build_directory.clone().unwrap_or_else(|| metadata.target_directory.clone());
+        let mut build_dir = metadata.build_directory.clone().unwrap_or_else(|| metadata.target_directory.clone());
         let state_dir = metadata.target_directory.join("gistify");
-        Ok(Workspace { metadata, options, build_dir, state_dir, new_lock_file: fresh_lock.0.take() })
+        let inlined = inlined(&metadata, &options.inline)?;
+        if !inlined.is_empty() {
+            // Their instrumented builds are not the user's, and cargo would not tell them apart.
+            let names: Vec<&str> = inlined.iter().map(|id| id.repr.as_str()).collect();
+            build_dir = state_dir.join("inline").join(short_digest(&names.join("\n")));
+        }
+        Ok(Workspace { metadata, options, build_dir, state_dir, inlined, new_lock_file: fresh_lock.0.take() })
     }
 
     /// What is kept between runs.
@@ -185,11 +209,64 @@ impl Workspace {
         self.metadata.packages.iter().find(|p| p.id == *id)
     }
 
-    /// Whether cargo treats the package as one of the workspace's own.
+    /// Whether the package's source goes into the bundle: one of the workspace's own, a path dependency, one that is asked
+    /// for.
     #[must_use]
-    pub fn is_member(&self, id: &PackageId) -> bool {
-        self.metadata.workspace_members.contains(id)
+    pub fn is_bundled(&self, id: &PackageId) -> bool {
+        self.metadata.workspace_members.contains(id) || self.inlined.contains(id)
     }
+
+    /// The folders of packages outside the workspace whose source goes into the bundle.
+    #[must_use]
+    pub fn inlined_dirs(&self) -> Vec<&Utf8Path> {
+        self.inlined.iter().filter_map(|id| self.package(id)?.manifest_path.parent()).collect()
+    }
+
+    /// The folders of the workspace's members.
+    #[must_use]
+    pub fn member_dirs(&self) -> Vec<&Utf8Path> {
+        self.metadata.workspace_members.iter().filter_map(|id| self.package(id)?.manifest_path.parent()).collect()
+    }
+
+    /// Where the recorded calls of rustc are.
+    #[must_use]
+    pub fn records_dir(&self) -> Utf8PathBuf {
+        if self.inlined.is_empty() { self.state_dir.join("records") } else { self.build_dir.join("records") }
+    }
+}
+
+/// A name for what is made of `text`.
+fn short_digest(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+/// The packages outside the workspace whose source goes into the bundle.
+fn inlined(metadata: &Metadata, inline: &Inline) -> Result<BTreeSet<PackageId>> {
+    let others: Vec<&Package> = metadata.packages.iter().filter(|p| !metadata.workspace_members.contains(&p.id)).collect();
+    let library = |p: &Package| p.targets.iter().any(|t| !t.is_proc_macro() && !t.is_custom_build() && !t.is_bin());
+    let matches = |p: &Package, spec: &str| {
+        let (name, version) = spec.split_once('@').map_or((spec, None), |(n, v)| (n, Some(v)));
+        p.name.replace('-', "_") == name.replace('-', "_") && version.is_none_or(|v| p.version.to_string() == v)
+    };
+    if let Inline::Named(specs) = inline {
+        for spec in specs {
+            let Some(package) = others.iter().find(|p| matches(p, spec)) else {
+                return Err(Error::Usage(format!("`--inline {spec}`: no dependency of that name; `cargo tree` shows all")));
+            };
+            if !library(package) {
+                return Err(Error::Usage(format!(
+                    "`--inline {spec}`: it is a procedural macro, which the compiler runs, so it can't be in the file"
+                )));
+            }
+        }
+    }
+    let asked = |p: &Package| match inline {
+        Inline::None => false,
+        Inline::Named(specs) => specs.iter().any(|s| matches(p, s)),
+        Inline::All => p.links.is_none(),
+    };
+    Ok(others.into_iter().filter(|p| library(p) && (p.source.is_none() || asked(p))).map(|p| p.id.clone()).collect())
 }
 
 /// Removes a lock file that cargo made during a call that then failed.

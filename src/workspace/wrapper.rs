@@ -16,6 +16,8 @@ use std::process::Command;
 pub const RECORDS_VAR: &str = "CARGO_GISTIFY_RECORDS";
 /// Set for the wrapper: the workspace wrapper that the user has.
 pub const CHAIN_VAR: &str = "CARGO_GISTIFY_CHAIN";
+/// Set for the wrapper when it is called for all crates: the folders of the packages that are meant, one a line.
+pub const ONLY_VAR: &str = "CARGO_GISTIFY_ONLY";
 /// What instruments a crate. Counters live in the profile itself, so that a test which aborts leaves one, too.
 pub const INSTRUMENT: [&str; 2] = ["-Cinstrument-coverage", "-Cllvm-args=-runtime-counter-relocation"];
 /// File in the records directory: the environment cargo was called with, values as hashes.
@@ -53,9 +55,10 @@ pub fn run(args: &[OsString]) -> Result<std::convert::Infallible> {
         }
         None => Command::new(&args[1]),
     };
-    command.args(&args[2..]).env_remove(CHAIN_VAR).env_remove(RECORDS_VAR);
+    command.args(&args[2..]).env_remove(CHAIN_VAR).env_remove(RECORDS_VAR).env_remove(ONLY_VAR);
     let utf8: Option<Vec<String>> = args[1..].iter().map(|a| a.to_str().map(str::to_owned)).collect();
     if let (Some(all), Some(records)) = (utf8, std::env::var(RECORDS_VAR).ok())
+        && is_meant()
         && let Some(call) = member_call(&all, Utf8Path::new(&records))?
     {
         let file = Utf8Path::new(&records).join(record_name(&call));
@@ -70,6 +73,16 @@ pub fn run(args: &[OsString]) -> Result<std::convert::Infallible> {
     Err(Error::io(format!("failed to start {program}"))(command.exec()))
 }
 
+/// Whether the crate's package is one whose calls are wanted.
+fn is_meant() -> bool {
+    let Ok(only) = std::env::var(ONLY_VAR) else { return true };
+    std::env::var("CARGO_MANIFEST_DIR").is_ok_and(|dir| only.lines().any(|l| l == dir))
+}
+
+/// What this tool itself puts in the environment.
+const OUR_OWN: &[&str] =
+    &[RECORDS_VAR, CHAIN_VAR, ONLY_VAR, "RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "LLVM_PROFILE_FILE"];
+
 /// The call as a record, if it compiles a crate (cargo also asks for versions and cfgs).
 fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> {
     let (rustc, args) = all.split_first().ok_or_else(|| Error::Internal("the wrapper got no compiler".into()))?;
@@ -81,7 +94,7 @@ fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> 
     let env = utf8_env()
         .into_iter()
         .filter(|(k, v)| base.get(k) != Some(&hash(v)))
-        .filter(|(k, _)| ![RECORDS_VAR, CHAIN_VAR, "RUSTC_WORKSPACE_WRAPPER", "LLVM_PROFILE_FILE"].contains(&k.as_str()))
+        .filter(|(k, _)| !OUR_OWN.contains(&k.as_str()))
         .collect();
     let cwd = super::current_dir()?;
     Ok(Some(RustcCall { rustc: rustc.clone(), args: args.to_vec(), cwd, env, tool: tool() }))
