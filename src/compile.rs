@@ -101,6 +101,20 @@ impl Compiler {
         }
     }
 
+    /// The same, for another edition.
+    #[must_use]
+    pub fn with_edition(&self, edition: &str) -> Compiler {
+        let args = self.args.iter().filter(|a| !a.starts_with("--edition=")).cloned();
+        Compiler {
+            rustc: self.rustc.clone(),
+            args: args.chain([format!("--edition={edition}")]).collect(),
+            envs: self.envs.clone(),
+            edition: edition.to_owned(),
+            timeout: self.timeout,
+            calls: AtomicUsize::new(self.calls()),
+        }
+    }
+
     /// How often rustc was called.
     #[must_use]
     pub fn calls(&self) -> usize {

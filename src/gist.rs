@@ -84,8 +84,9 @@ pub struct Facts<'a> {
 pub fn finish(text: &str, map: &SourceMap, bundle: &Bundle, facts: &Facts<'_>) -> Result<Gist> {
     let (text, pieces) = apply(text, blank_runs(text));
     let map = map.edited(&pieces);
-    let dependencies = dependencies(&text, facts)?;
-    let header = header(bundle, facts, &dependencies)?;
+    let words: BTreeSet<String> = text.parse().map(|t| idents(t).into_iter().collect()).unwrap_or_default();
+    let dependencies = dependencies(&words, facts)?;
+    let header = header(&words, bundle, facts, &dependencies)?;
     let mut segments = vec![Segment { start: 0, len: header.len(), origin: None }];
     segments.extend(map.segments.iter().map(|s| Segment { start: s.start + header.len(), ..*s }));
     Ok(Gist { text: format!("{header}{text}"), map: SourceMap { files: map.files, segments }, dependencies })
@@ -142,8 +143,7 @@ fn multi_line_literals(text: &str) -> Vec<std::ops::Range<usize>> {
 }
 
 /// The dependencies whose names the text has.
-fn dependencies(text: &str, facts: &Facts<'_>) -> Result<Vec<Dependency>> {
-    let words: BTreeSet<String> = text.parse().map(|t| idents(t).into_iter().collect()).unwrap_or_default();
+fn dependencies(words: &BTreeSet<String>, facts: &Facts<'_>) -> Result<Vec<Dependency>> {
     let mut out = Vec::new();
     for ext in facts.target.externs() {
         if ext.is_file() && words.contains(&ext.name) {
@@ -192,10 +192,33 @@ fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
     })
 }
 
-fn header(bundle: &Bundle, facts: &Facts<'_>, dependencies: &[Dependency]) -> Result<String> {
+/// The licences of the crates that the text is made of; each with its packages when they differ.
+fn licenses(words: &BTreeSet<String>, bundle: &Bundle, facts: &Facts<'_>) -> String {
+    let members = bundle.crates.iter().filter(|c| c.module.as_ref().is_some_and(|m| words.contains(m)));
+    let members: BTreeSet<&str> = members.map(|c| c.crate_name.as_str()).collect();
+    let mut out: Vec<(String, Vec<String>)> = Vec::new();
+    for (id, call) in facts.target.crates() {
+        if *id != facts.target.package_id && !members.contains(call.crate_name()) {
+            continue;
+        }
+        let Some(package) = facts.workspace.package(id) else { continue };
+        let license = package.license.clone().unwrap_or_else(|| "not named in its manifest".into());
+        let name = package.name.to_string();
+        match out.iter_mut().find(|(l, _)| *l == license) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => out.push((license, vec![name])),
+        }
+    }
+    match out.as_slice() {
+        [(license, _)] => license.clone(),
+        several => several.iter().map(|(l, names)| format!("{l} ({})", names.join(", "))).collect::<Vec<_>>().join(", "),
+    }
+}
+
+fn header(words: &BTreeSet<String>, bundle: &Bundle, facts: &Facts<'_>, dependencies: &[Dependency]) -> Result<String> {
     let package = facts.workspace.package(&facts.target.package_id);
     let version = package.map(|p| p.version.to_string()).unwrap_or_default();
-    let license = package.and_then(|p| p.license.clone()).unwrap_or_else(|| "not named in its manifest".into());
     let mut out = String::new();
     let mut line = |text: &str| {
         out.push_str(if text.is_empty() { "//!" } else { "//! " });
@@ -220,7 +243,7 @@ fn header(bundle: &Bundle, facts: &Facts<'_>, dependencies: &[Dependency]) -> Re
         line(&format!("Run: cargo gistify run {} -- --exact {}{ignored}", shell_word(facts.file_name), facts.gist_test));
     }
     line(&format!("Toolchain: {}", toolchain(&facts.target.call.rustc)));
-    line(&format!("License: {license}"));
+    line(&format!("License: {}", licenses(words, bundle, facts)));
     if !dependencies.is_empty() {
         line("");
         line("```cargo");

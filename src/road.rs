@@ -1,6 +1,6 @@
 //! The whole road for one target's tests: what they share is made once.
 
-use crate::bundle::bundle;
+use crate::bundle::{Bundle, bundle};
 use crate::compile::Compiler;
 use crate::error::{Error, Result};
 use crate::gist::{Facts, Gist, finish};
@@ -19,7 +19,7 @@ use crate::verify::run::{Cases, REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// How long a test may take in the project unless told otherwise.
@@ -85,6 +85,28 @@ fn timed<T>(stages: &mut BTreeMap<&'static str, f64>, stage: &'static str, f: im
     out
 }
 
+/// Checks the bundle with the edition of the test's crate; should it not compile, with those of the other crates in it,
+/// newest first. The first error is the one that is told.
+fn prepared(workspace: &Workspace, target: &TestTarget, bundle: Bundle, what: &str) -> Result<(Compiler, Prepared)> {
+    let cache = workspace.cache();
+    let compiler = Compiler::new(target);
+    let first = match prepare(bundle.clone(), &compiler, what, Some(&cache)) {
+        Ok(prepared) => return Ok((compiler, prepared)),
+        Err(e @ Error::Bundling { .. }) => e,
+        Err(e) => return Err(e),
+    };
+    let own = target.call.edition();
+    let others: BTreeSet<&str> = target.crates().map(|(_, call)| call.edition()).filter(|e| *e != own).collect();
+    for edition in others.into_iter().rev() {
+        let compiler = compiler.with_edition(edition);
+        let bundle = Bundle { edition: edition.to_owned(), ..bundle.clone() };
+        if let Ok(prepared) = prepare(bundle, &compiler, what, Some(&cache)) {
+            return Ok((compiler, prepared));
+        }
+    }
+    Err(first)
+}
+
 impl<'w> Session<'w> {
     /// Bundles the target's crate and asks rustc for its graph.
     ///
@@ -103,9 +125,8 @@ impl<'w> Session<'w> {
         }
         stage("Bundling", &what);
         let bundle = timed(&mut stages, "bundle", || bundle(target))?;
-        let compiler = Compiler::new(target);
         stage("Graphing", &what);
-        let prepared = timed(&mut stages, "graph", || prepare(bundle, &compiler, &what, Some(&workspace.cache())))?;
+        let (compiler, prepared) = timed(&mut stages, "graph", || prepared(workspace, target, bundle, &what))?;
         let prepare_calls = compiler.calls();
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));

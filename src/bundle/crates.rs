@@ -135,7 +135,8 @@ impl View {
             let r = node_range(&item);
             let name = item.ident.to_string();
             let at_top = tree.items.iter().any(|i| matches!(i, Item::ExternCrate(e) if *e == item));
-            if !self.crates.contains_key(&name) && !(name == "self" && self.module.is_some()) {
+            let bundled = self.crates.contains_key(&name) || name == "self" && self.module.is_some();
+            if !bundled {
                 // A module can't bring the macros of a library into scope.
                 if self.module.is_none() || !at_top || !uses_macros(&item) {
                     continue;

@@ -71,7 +71,7 @@ impl Fold<'_> {
             return Ok(None);
         }
         let (first, _) = split_comma(args);
-        let Some(value) = self.inliner.constant(first.clone()) else { return Ok(self.from_here(name, &first)) };
+        let Some(value) = self.inliner.constant(first.clone()) else { return Ok(self.counted_from_file(name, &first)) };
         if name == "env" || name == "option_env" {
             let known = self.inliner.env.get(&value).cloned();
             return Ok(match (name, known) {
@@ -102,7 +102,7 @@ impl Fold<'_> {
 impl Fold<'_> {
     /// A file that is named with a macro's variable: which one is known only where the macro is called. Its path counts
     /// from this file, wherever the text is compiled; should it be needed in the end, the gist is no file of its own.
-    fn from_here(&self, name: &str, path: &TokenStream) -> Option<Mapped> {
+    fn counted_from_file(&self, name: &str, path: &TokenStream) -> Option<Mapped> {
         let mut has_variable = false;
         walk(path.clone(), &mut |list| has_variable |= list.iter().any(|t| is_punct(Some(t), '$')));
         let span = node_range(path);

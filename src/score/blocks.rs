@@ -34,7 +34,8 @@ pub(super) struct Mount<'a> {
 /// The blocks of `file`, whose root is crate number `krate`.
 pub(super) fn blocks(file: syn::File, krate: Option<usize>, mounts: &[Mount<'_>], names: &Names) -> Vec<Block> {
     let separators = Separators::of(&file);
-    let mut walk = Walk { separators: &separators, names, mounts, krate, module: Vec::new(), out: Vec::new() };
+    let mut walk =
+        Walk { separators: &separators, names, mounts, krate, mounted: false, module: Vec::new(), out: Vec::new() };
     walk.module_content(file.attrs, file.items);
     walk.out
 }
@@ -56,6 +57,8 @@ struct Walk<'a> {
     names: &'a Names,
     mounts: &'a [Mount<'a>],
     krate: Option<usize>,
+    /// Inside a mount: a module of the crate may have the same name.
+    mounted: bool,
     module: Vec<String>,
     out: Vec<Block>,
 }
@@ -126,7 +129,7 @@ impl Walk<'_> {
 
     fn mod_item(&mut self, item: syn::ItemMod) {
         let name = plain(&item.ident);
-        let mount = self.mounts.iter().find(|m| self.module.is_empty() && m.module == name);
+        let mount = self.mounts.iter().find(|m| !self.mounted && self.module.is_empty() && m.module == name);
         let (attrs, inner): (Vec<_>, Vec<_>) =
             item.attrs.into_iter().partition(|a| matches!(a.style, syn::AttrStyle::Outer));
         let mut head = TokenStream::new();
@@ -135,9 +138,11 @@ impl Walk<'_> {
         let items = item.content.map(|c| c.1).unwrap_or_default();
         if let Some(mount) = mount {
             let outer = std::mem::replace(&mut self.krate, mount.krate);
+            self.mounted = true;
             head.push(WRAPPER_LINE.to_owned());
             self.push("mod".to_owned(), head, false);
             self.module_content(inner, items);
+            self.mounted = false;
             self.krate = outer;
         } else {
             head.push(format!("mod {name} {{"));

@@ -206,6 +206,14 @@ mod unit {
     }
 
     #[test]
+    fn a_module_of_a_mounted_crate_may_be_called_as_the_crate_is() {
+        let index = Index::new(&[CrateText::new("lib", ""), CrateText::new("bytes", "mod bytes { fn a() {} }")]).unwrap();
+        let wrappers = vec![Wrapper { module: "bytes".into(), krate: "bytes".into() }];
+        let score = index.score("mod bytes { mod bytes { fn a() {} } }", &Options { root: None, wrappers }).unwrap();
+        assert_eq!((score.existing, score.lines), (3, 3));
+    }
+
+    #[test]
     fn a_wrapper_stands_for_the_root_of_its_crate() {
         let lib = CrateText::new("slab", "pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }");
         let test = CrateText::new(

@@ -59,10 +59,10 @@ fn pretty_json_is_the_same_object_over_several_lines() {
 
 #[test]
 fn a_test_that_can_not_be_made_is_an_object_as_well() {
-    let project = Project::new("workspace");
-    let ran = project.gistify(["the_app_needs_the_core", "--message-format", "json"]);
+    let project = Project::new("members");
+    let ran = project.gistify(["a_macro_of_the_workspace_can", "--message-format", "json"]);
     let reports = ran.assert_code(5).reports();
     assert_eq!(reports.len(), 1);
     assert_eq!((&reports[0]["verdict"], &reports[0]["gist"]), (&json!("unsupported"), &Value::Null));
-    assert!(reports[0]["error"].as_str().unwrap().contains("ws_core"), "{}", reports[0]);
+    assert!(reports[0]["error"].as_str().unwrap().contains("shout"), "{}", reports[0]);
 }

@@ -63,3 +63,14 @@ fn a_wrapper_of_all_crates_is_called() {
     project.finish(command.env("RUSTC_WRAPPER", project.root.join("wrap.sh"))).assert_code(0);
     assert!(fs_err::read_to_string(log).unwrap().contains("--crate-name modules"));
 }
+
+#[test]
+fn a_wrapper_of_all_crates_is_called_for_what_is_inlined_too() {
+    let project = Project::new("outside");
+    let log = wrapper(&project, "wrap.sh");
+    let mut command = project.command(["-m", "app/Cargo.toml", "stands_aside"]);
+    project.finish(command.env("RUSTC_WRAPPER", project.root.join("wrap.sh"))).assert_code(0);
+    let calls = fs_err::read_to_string(log).unwrap();
+    let aside = calls.lines().find(|l| l.contains("--crate-name aside")).expect(&calls);
+    assert!(aside.contains("-Cinstrument-coverage"), "{aside}");
+}
