@@ -40,7 +40,7 @@ pub struct DependencySpec {
     /// Always `false`: the features are all named.
     #[serde(default = "yes")]
     pub default_features: bool,
-    /// The features that the project's build had.
+    /// The features that bring all that the project's build had.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub features: Vec<String>,
 }
@@ -163,7 +163,8 @@ fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
     let dep = node.deps.iter().find(|d| d.name == *name).ok_or_else(lost)?;
     let package = facts.workspace.package(&dep.pkg).ok_or_else(lost)?;
     let features = resolve.nodes.iter().find(|n| n.id == dep.pkg).map(|n| n.features.clone()).unwrap_or_default();
-    let features: Vec<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
+    let enabled: BTreeSet<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
+    let features = generators(&package.features, enabled);
     if package.source.is_none() {
         let reason = if package.targets.iter().any(cargo_metadata::Target::is_proc_macro) {
             format!(
@@ -190,6 +191,37 @@ fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
             features,
         },
     })
+}
+
+/// The least of the enabled features that bring all others with them.
+fn generators(table: &BTreeMap<String, Vec<String>>, enabled: BTreeSet<String>) -> Vec<String> {
+    let mut out = enabled.clone();
+    for feature in enabled {
+        out.remove(&feature);
+        if !implied(table, &out).contains(&feature) {
+            out.insert(feature);
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// All features that some features enable, themselves included.
+fn implied(table: &BTreeMap<String, Vec<String>>, features: &BTreeSet<String>) -> BTreeSet<String> {
+    let mut out = BTreeSet::new();
+    let mut todo: Vec<&str> = features.iter().map(String::as_str).collect();
+    while let Some(feature) = todo.pop() {
+        if out.insert(feature.to_owned()) {
+            // `dep:x` is no feature, `x?/y` turns nothing on, and `x/y` turns on the optional dependency `x`.
+            let enables = table.get(feature).into_iter().flatten().filter(|f| !f.starts_with("dep:"));
+            todo.extend(enables.filter_map(|f| match f.split_once('/') {
+                Some((dependency, _)) => {
+                    (!dependency.ends_with('?') && table.contains_key(dependency)).then_some(dependency)
+                }
+                None => Some(f.as_str()),
+            }));
+        }
+    }
+    out
 }
 
 /// The licences of the crates that the text is made of; each with its packages when they differ.
@@ -356,6 +388,22 @@ pub fn run_line_flags(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod unit {
     use super::*;
+
+    #[test]
+    fn features_that_others_bring_are_not_named() {
+        let table = [
+            ("std", &["alloc", "x?/std"][..]),
+            ("alloc", &[]),
+            ("x", &["dep:x"]),
+            ("full", &["std", "x/y"]),
+            ("lone", &["dep:z"]),
+        ];
+        let table = table.iter().map(|(f, on)| ((*f).to_owned(), on.iter().map(|o| (*o).to_owned()).collect())).collect();
+        let least = |enabled: &[&str]| generators(&table, enabled.iter().map(|f| (*f).to_owned()).collect());
+        assert_eq!(least(&["alloc", "std", "lone"]), ["lone", "std"]);
+        assert_eq!(least(&["alloc", "full", "std", "x"]), ["full"]);
+        assert_eq!(least(&["alloc", "std", "x"]), ["std", "x"]);
+    }
 
     fn folded(text: &str) -> String {
         apply(text, blank_runs(text)).0
