@@ -58,6 +58,15 @@ impl Fold<'_> {
                         edits.push(MappedEdit::replace(range(only.span()), "cfg(any())"));
                     }
                 }
+                // `feature! { #![all(feature = "a", unix)] … }`: a predicate that the macro puts into a `cfg`.
+                if let TokenTree::Group(g) = tree
+                    && g.delimiter() == Delimiter::Bracket
+                    && (is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '#')
+                        || i >= 2 && is_punct(list.get(i - 1), '!') && is_punct(list.get(i - 2), '#'))
+                    && is_no_attribute(&g.stream())
+                {
+                    edits.extend(self.decided(&g.stream()));
+                }
                 let TokenTree::Ident(ident) = tree else { continue };
                 if ident == "cfg" || ident == "cfg_attr" {
                     // `cfg!(…)` is one of the compile-time reads.
@@ -96,6 +105,15 @@ impl Fold<'_> {
         let wanted = self.inliner.cfgs.holds(&predicate);
         (wanted != self.inliner.gist_cfgs.holds(&predicate))
             .then(|| MappedEdit::replace(whole, if wanted { "all()" } else { "any()" }))
+    }
+}
+
+/// Whether what stands in the brackets of an attribute can only be a predicate.
+fn is_no_attribute(tokens: &TokenStream) -> bool {
+    match Predicate::parse(tokens.clone()) {
+        Some(Predicate::All(_) | Predicate::Any(_) | Predicate::Not(_)) => true,
+        Some(Predicate::Value(name, _)) => name == "feature",
+        _ => false,
     }
 }
 

@@ -186,6 +186,7 @@ const MODELS: &[Model] = &[
         code: 0,
         tests: &[
             passes("extra::the_extra_part_has_a_name", "parts.push(extra::NAME)"),
+            passes("tests::a_predicate_handed_to_a_macro_holds", "pub fn both()"),
             passes("tests::all_parts_are_on", "parts.push(\"loud\")"),
         ],
         lacks: &["cfg(feature", "only_the_base_is_on"],
