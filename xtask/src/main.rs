@@ -1,5 +1,6 @@
 //! What developers of `cargo gistify` run: `cargo xtask --help`.
 
+mod bench;
 mod corpus;
 
 use clap::{Parser, Subcommand};
@@ -18,12 +19,19 @@ struct Cli {
 enum Task {
     /// Run the tool on the public corpus, check every gist again, write `docs/corpus.md`
     Corpus(corpus::Args),
+    /// Measure the tool beside others and beside cargo, write `docs/benchmarks.md`
+    Bench(bench::Args),
+    /// The interestingness test that `bench` gives to other tools
+    #[command(hide = true)]
+    BenchCheck(bench::check::Args),
 }
 
 fn main() -> ExitCode {
     let Cli { task } = Cli::parse();
     let done = match task {
         Task::Corpus(args) => corpus::run(&args),
+        Task::Bench(args) => bench::run(&args),
+        Task::BenchCheck(args) => bench::check::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 /// One crate's checkout.
 #[derive(Clone, Debug)]
-pub(super) struct Checkout {
+pub(crate) struct Checkout {
     /// The crate's name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its version.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// Its folder.
-    pub(super) root: PathBuf,
+    pub(crate) root: PathBuf,
 }
 
 /// What `cargo metadata` prints, as far as it is of use here.
@@ -48,7 +48,7 @@ struct MetaTarget {
 /// Makes the checkouts that are not there yet, below a folder.
 ///
 /// `crates` are names and versions; `locks` is the folder of lock files.
-pub(super) fn make(work: &Path, locks: &Path, crates: &[(String, String)]) -> Result<Vec<Checkout>> {
+pub(crate) fn make(work: &Path, locks: &Path, crates: &[(String, String)]) -> Result<Vec<Checkout>> {
     let folder = work.join("crates");
     fs::create_dir_all(&folder)?;
     let all: Vec<Checkout> = crates
@@ -87,7 +87,7 @@ pub(super) fn make(work: &Path, locks: &Path, crates: &[(String, String)]) -> Re
 }
 
 /// The root files of the crate's targets, from the crate's folder: the library's and the integration tests'.
-pub(super) fn roots(checkout: &Checkout, logs: &Path) -> Result<BTreeMap<Target, PathBuf>> {
+pub(crate) fn roots(checkout: &Checkout, logs: &Path) -> Result<BTreeMap<Target, PathBuf>> {
     let metadata = metadata(&checkout.root, &["--no-deps"], logs)?;
     let root = fs::canonicalize(&checkout.root)?;
     let mut out = BTreeMap::new();

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// For steps that no one waits for: fetching and building.
-pub(super) const PATIENT: Duration = Duration::from_secs(3600);
+pub(crate) const PATIENT: Duration = Duration::from_secs(3600);
 
 /// How long a child has to stop by itself.
 const GRACE: Duration = Duration::from_secs(3);
@@ -35,7 +35,7 @@ const ADDED: &[&str] = &[
 static INTERRUPTED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// From here on Ctrl-C and termination set a flag that [`run`] looks at, so that guards get to run.
-pub(super) fn catch_signals() -> Result<()> {
+pub(crate) fn catch_signals() -> Result<()> {
     let flag = Arc::clone(INTERRUPTED.get_or_init(Arc::default));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&flag))?;
@@ -44,49 +44,49 @@ pub(super) fn catch_signals() -> Result<()> {
 }
 
 /// Whether Ctrl-C was pressed.
-pub(super) fn interrupted() -> bool {
+pub(crate) fn interrupted() -> bool {
     INTERRUPTED.get().is_some_and(|flag| flag.load(Ordering::Relaxed))
 }
 
 /// How a child ended.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(crate) struct Ended {
     /// Its status; `None` when it was stopped at the time limit.
-    pub(super) status: Option<ExitStatus>,
+    pub(crate) status: Option<ExitStatus>,
     /// How long it took.
-    pub(super) wall: Duration,
+    pub(crate) wall: Duration,
 }
 
 impl Ended {
     /// Whether it ended by itself, with status 0.
-    pub(super) fn success(&self) -> bool {
+    pub(crate) fn success(&self) -> bool {
         self.status.is_some_and(|s| s.success())
     }
 
     /// In words.
-    pub(super) fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         self.status.map_or_else(|| format!("stopped after {:.0} s", self.wall.as_secs_f64()), |s| s.to_string())
     }
 }
 
 /// Where a child's output goes.
 #[derive(Clone, Debug)]
-pub(super) struct Logs {
+pub(crate) struct Logs {
     /// Its standard output.
-    pub(super) out: PathBuf,
+    pub(crate) out: PathBuf,
     /// Its standard error.
-    pub(super) err: PathBuf,
+    pub(crate) err: PathBuf,
 }
 
 impl Logs {
     /// `STEM.out` and `STEM.err` in a folder.
-    pub(super) fn at(folder: &Path, stem: &str) -> Self {
+    pub(crate) fn at(folder: &Path, stem: &str) -> Self {
         Self { out: folder.join(format!("{stem}.out")), err: folder.join(format!("{stem}.err")) }
     }
 }
 
 /// A command whose environment is what the developer's shell gave, not what `cargo run` added.
-pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         if ADDED.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
@@ -98,12 +98,12 @@ pub(super) fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
 }
 
 /// The cargo that runs us.
-pub(super) fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
 /// Runs a child to its end, or to the limit's, or until Ctrl-C, which is an error.
-pub(super) fn run(command: &mut Command, logs: &Logs, limit: Duration) -> Result<Ended> {
+pub(crate) fn run(command: &mut Command, logs: &Logs, limit: Duration) -> Result<Ended> {
     if interrupted() {
         bail!("interrupted");
     }
@@ -145,7 +145,7 @@ fn stop(child: &mut Child, group: Pid) -> Result<()> {
 }
 
 /// Runs a child that has to succeed, and gives its output.
-pub(super) fn output(command: &mut Command, folder: &Path, stem: &str) -> Result<String> {
+pub(crate) fn output(command: &mut Command, folder: &Path, stem: &str) -> Result<String> {
     let logs = Logs::at(folder, stem);
     let ended = run(command, &logs, PATIENT)?;
     if !ended.success() {
@@ -156,7 +156,7 @@ pub(super) fn output(command: &mut Command, folder: &Path, stem: &str) -> Result
 }
 
 /// The last lines of a text.
-pub(super) fn tail(text: &str, lines: usize) -> String {
+pub(crate) fn tail(text: &str, lines: usize) -> String {
     let all: Vec<&str> = text.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }

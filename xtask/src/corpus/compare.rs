@@ -184,7 +184,7 @@ impl Comparison<'_> {
 
 /// The module of the gist that holds an integration test's file: the target's name, with `_tests` behind it as
 /// often as that name was taken.
-pub(super) fn wrapper(gist: &Sources, target: &str) -> String {
+pub(crate) fn wrapper(gist: &Sources, target: &str) -> String {
     let mut name = target.replace('-', "_");
     let mut best = name.clone();
     for _ in 0..4 {

@@ -15,19 +15,19 @@
 //! Nothing here comes from `cargo-gistify`: what checks it must not share its mistakes.
 
 mod away;
-mod checkout;
-mod child;
-mod compare;
+pub(crate) mod checkout;
+pub(crate) mod child;
+pub(crate) mod compare;
 mod header;
 mod recheck;
 mod record;
 mod report;
-mod rows;
+pub(crate) mod rows;
 mod scan;
-mod sources;
-mod stats;
-mod tokens;
-mod tool;
+pub(crate) mod sources;
+pub(crate) mod stats;
+pub(crate) mod tokens;
+pub(crate) mod tool;
 
 use anyhow::{Context, Result};
 use checkout::Checkout;

@@ -9,7 +9,7 @@ const TSV: &str = include_str!("../../corpus/public.tsv");
 /// How much code a crate has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, clap::ValueEnum)]
 #[value(rename_all = "UPPER")]
-pub(super) enum Size {
+pub(crate) enum Size {
     /// Fewer than 1,000 code lines.
     S,
     /// Fewer than 3,500.
@@ -36,7 +36,7 @@ impl fmt::Display for Size {
 /// The cargo target that a test belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub(super) enum Target {
+pub(crate) enum Target {
     /// A unit test of the library.
     Lib,
     /// An integration test, by the target's name.
@@ -45,7 +45,7 @@ pub(super) enum Target {
 
 impl Target {
     /// The arguments that select it, for cargo and for the tool.
-    pub(super) fn args(&self) -> Vec<&str> {
+    pub(crate) fn args(&self) -> Vec<&str> {
         match self {
             Self::Lib => vec!["--lib"],
             Self::Test(name) => vec!["--test", name],
@@ -82,38 +82,38 @@ impl TryFrom<String> for Target {
 
 /// What names a test within the corpus.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The crate's name.
     #[serde(rename = "crate")]
-    pub(super) krate: String,
+    pub(crate) krate: String,
     /// Its exact version.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// The target.
-    pub(super) target: Target,
+    pub(crate) target: Target,
     /// The test's path in the target.
-    pub(super) test: String,
+    pub(crate) test: String,
 }
 
 /// Where a test stands in its crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The file, from the crate's folder.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The line, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
 /// One test of the corpus.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// Its name.
-    pub(super) key: Key,
+    pub(crate) key: Key,
     /// The size of its crate.
-    pub(super) size: Size,
+    pub(crate) size: Size,
     /// Where it is written, unless a macro makes it and the compiler did not say.
-    pub(super) place: Option<Place>,
+    pub(crate) place: Option<Place>,
     /// The edition of its crate.
-    pub(super) edition: String,
+    pub(crate) edition: String,
 }
 
 impl fmt::Display for Row {
@@ -124,17 +124,17 @@ impl fmt::Display for Row {
 
 /// Which rows were asked for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selection {
+pub(crate) struct Selection {
     /// Only crates of these sizes; all when empty.
-    pub(super) sizes: Vec<Size>,
+    pub(crate) sizes: Vec<Size>,
     /// Only these crates; all when empty.
-    pub(super) crates: Vec<String>,
+    pub(crate) crates: Vec<String>,
     /// At most so many tests of each crate.
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 /// The rows of the corpus that are selected, in the corpus's order.
-pub(super) fn select(selection: &Selection) -> Result<Vec<Row>> {
+pub(crate) fn select(selection: &Selection) -> Result<Vec<Row>> {
     let all = parse(TSV)?;
     for name in &selection.crates {
         ensure!(all.iter().any(|r| r.key.krate == *name), "no crate `{name}` in the corpus");

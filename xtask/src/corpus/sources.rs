@@ -7,20 +7,20 @@ use syn::{Attribute, Item, ItemMacro};
 
 /// One module's items. There may be several of one path, each under its own `cfg`.
 #[derive(Debug)]
-pub(super) struct Module {
+pub(crate) struct Module {
     /// Its path from the crate's root.
-    pub(super) path: Vec<String>,
+    pub(crate) path: Vec<String>,
     /// The file that it stands in, from the crate's folder.
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
     /// What stands in it.
-    pub(super) items: Vec<Item>,
+    pub(crate) items: Vec<Item>,
 }
 
 /// All modules.
 #[derive(Debug, Default)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// In the order of the text.
-    pub(super) modules: Vec<Module>,
+    pub(crate) modules: Vec<Module>,
 }
 
 /// Where a module's files are looked for.
@@ -36,7 +36,7 @@ struct Folders<'a> {
 
 impl Sources {
     /// The modules of one text.
-    pub(super) fn of_text(text: &str) -> Result<Self> {
+    pub(crate) fn of_text(text: &str) -> Result<Self> {
         let mut out = Self::default();
         let file = syn::parse_file(text)?;
         let folders = Folders { file: Path::new(""), own: PathBuf::new(), children: PathBuf::new(), inline: true };
@@ -116,7 +116,7 @@ impl Sources {
 }
 
 /// An identifier without `r#`.
-pub(super) fn plain(ident: &proc_macro2::Ident) -> String {
+pub(crate) fn plain(ident: &proc_macro2::Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#").map(str::to_owned).unwrap_or(text)
 }

@@ -1,7 +1,7 @@
 //! Means, medians and percentiles; `None` for nothing.
 
 /// The mean.
-pub(super) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.into_iter().collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
@@ -15,7 +15,7 @@ pub(super) fn percentile(values: impl IntoIterator<Item = f64>, percent: f64) ->
 }
 
 /// The median: the mean of the two in the middle, if there are two.
-pub(super) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let half = values.len() / 2;

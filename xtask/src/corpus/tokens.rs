@@ -182,7 +182,7 @@ fn starts(trees: &[TokenTree], words: &[&str]) -> bool {
 }
 
 /// An attribute in front: what follows it, and its brackets.
-pub(super) fn attribute(trees: &[TokenTree]) -> Option<(&[TokenTree], &Group)> {
+pub(crate) fn attribute(trees: &[TokenTree]) -> Option<(&[TokenTree], &Group)> {
     let punct = |i: usize, c: char| matches!(trees.get(i), Some(TokenTree::Punct(p)) if p.as_char() == c);
     let at = if !punct(0, '#') {
         return None;

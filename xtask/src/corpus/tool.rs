@@ -11,10 +11,11 @@ use std::time::Duration;
 
 /// The tool's program and the version it gives.
 #[derive(Clone, Debug)]
-pub(super) struct Tool {
-    program: PathBuf,
+pub(crate) struct Tool {
+    /// Where it is.
+    pub(crate) program: PathBuf,
     /// What `--version` prints.
-    pub(super) version: String,
+    pub(crate) version: String,
 }
 
 /// What the tool did for one test.
@@ -34,7 +35,7 @@ pub(super) struct Attempt {
 
 impl Tool {
     /// Builds the repository's tool, optimised.
-    pub(super) fn build(repository: &Path, work: &Path) -> Result<Self> {
+    pub(crate) fn build(repository: &Path, work: &Path) -> Result<Self> {
         eprintln!("    Building cargo-gistify");
         let args = ["build", "--release", "-p", "cargo-gistify", "--message-format", "json-render-diagnostics"];
         let messages = output(cargo().args(args).current_dir(repository), work, "tool-build")?;
@@ -48,7 +49,7 @@ impl Tool {
     }
 
     /// A program that is there.
-    pub(super) fn at(program: &Path, work: &Path) -> Result<Self> {
+    pub(crate) fn at(program: &Path, work: &Path) -> Result<Self> {
         let program = fs::canonicalize(program)?;
         let version = output(command(&program).arg("--version"), work, "tool-version")?.trim().to_owned();
         Ok(Self { program, version })
