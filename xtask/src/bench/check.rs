@@ -8,10 +8,11 @@
 //! The smallest candidate that passed is kept beside the log: it is the tool's state at any time.
 
 use super::size::Size;
-use crate::corpus::sources::{Sources, plain};
+use crate::corpus::sources::{Module, Sources, plain};
 use anyhow::{Context, Result};
 use fs_err::{self as fs, File};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens as _;
 use serde::{Deserialize, Serialize};
 use std::io::Write as _;
@@ -111,15 +112,37 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     Ok(verdict == Verdict::Interesting)
 }
 
-/// The tokens of the test's function.
+/// The tokens of the test: of its function, or of the macro call that makes it and of that macro's definition.
 pub(super) fn test_tokens(text: &str, test: &str) -> Option<String> {
     let sources = Sources::of_text(text).ok()?;
     let path: Vec<&str> = test.split("::").collect();
     let (name, parents) = path.split_last()?;
     let module = sources.modules.iter().find(|m| m.path == parents)?;
-    module.items.iter().find_map(|item| match item {
+    let function = module.items.iter().find_map(|item| match item {
         Item::Fn(f) if plain(&f.sig.ident) == **name => Some(f.to_token_stream().to_string()),
         _ => None,
+    });
+    let made = || {
+        let call = module.items.iter().find_map(|item| match item {
+            Item::Macro(m) if m.ident.is_none() && holds(&m.mac.tokens, name) => Some(m),
+            _ => None,
+        })?;
+        let macro_name = plain(&call.mac.path.segments.last()?.ident);
+        let around = |m: &Module| parents.len() >= m.path.len() && m.path.iter().zip(parents).all(|(a, b)| a == b);
+        // The nearest, as the text's order has it.
+        let nearest = sources.definitions(&macro_name).filter(|(m, _)| around(m)).max_by_key(|(m, _)| m.path.len());
+        let (_, definition) = nearest.or_else(|| sources.definitions(&macro_name).next())?;
+        Some(format!("{} {}", call.to_token_stream(), definition.to_token_stream()))
+    };
+    function.or_else(made)
+}
+
+/// Whether a name is among tokens.
+fn holds(tokens: &TokenStream, name: &str) -> bool {
+    tokens.clone().into_iter().any(|tree| match tree {
+        TokenTree::Ident(ident) => plain(&ident) == name,
+        TokenTree::Group(group) => holds(&group.stream(), name),
+        _ => false,
     })
 }
 
@@ -289,6 +312,15 @@ mod tests {
         assert_eq!(verdict(&BUNDLE.replace("assert_eq!(super::f(), 1);", "")), Verdict::Text);
         assert_eq!(verdict(&BUNDLE.replace("pub fn f() -> u32 { 1 }", "")), Verdict::Compile);
         assert_eq!(verdict(&BUNDLE.replace("{ 1 }", "{ 2 }")), Verdict::Run);
+    }
+
+    #[test]
+    fn test_that_a_macro_makes_is_the_call_and_the_nearest_definition() {
+        let text = "macro_rules! t { () => {} } mod tests { macro_rules! t { ($n:ident) => { #[test] fn $n() {} } } t!(a); t!(b); }";
+        let tokens = test_tokens(text, "tests::b").unwrap();
+        assert_eq!(tokens, "t ! (b) ; macro_rules ! t { ($ n : ident) => { # [test] fn $ n () { } } }");
+        assert_eq!(test_tokens(&text.replace("t!(a);", ""), "tests::b").as_ref(), Some(&tokens));
+        assert_eq!(test_tokens(text, "tests::c"), None);
     }
 
     #[test]

@@ -33,7 +33,8 @@ memory; `cvise` with `--not-c`, as it asks for other languages than C, and one t
 
 Their interestingness test is `xtask bench-check`, a program. A candidate passes when
 
-1. it parses, and the test's function stands in its module with the same tokens (else it is refused without a compile);
+1. it parses, and the test stands in its module with the same tokens: its function, or the macro call that makes it and the
+   macro's definition (else it is refused without a compile);
 2. rustc compiles it with the arguments that cargo uses for the test's target, without debug info, incremental compilation
    and lints. It is one compile to a program: rustc reports all errors before it makes code, so an `--emit=metadata` in front
    would cost more than it saves;

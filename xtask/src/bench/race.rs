@@ -72,9 +72,8 @@ impl Track<'_> {
             Target::Lib => key.test.clone(),
             Target::Test(name) => format!("{}::{}", crate::corpus::compare::wrapper(&of_text(&text)?, name), key.test),
         };
-        let tokens = check::test_tokens(&text, &test).with_context(|| {
-            format!("`{test}` is no function of the bundle; a test that a macro makes can't be compared here")
-        })?;
+        let tokens = check::test_tokens(&text, &test)
+            .with_context(|| format!("neither a function nor a macro call of the bundle is seen to make `{test}`"))?;
         let check = Check {
             rustc: self.compiler.program.clone(),
             arguments: compiler::replayed(&arguments, &key.krate.replace('-', "_")),

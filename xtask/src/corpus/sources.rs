@@ -107,7 +107,7 @@ impl Sources {
     }
 
     /// All `macro_rules!` with this name, each with its module.
-    pub(super) fn definitions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Module, &'a ItemMacro)> {
+    pub(crate) fn definitions<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a Module, &'a ItemMacro)> {
         self.modules.iter().flat_map(|m| m.items.iter().map(move |i| (m, i))).filter_map(move |(m, item)| match item {
             Item::Macro(x) if x.ident.as_ref().is_some_and(|i| i == name) => Some((m, x)),
             _ => None,
