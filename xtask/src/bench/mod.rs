@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Code lines of the synthetic crates
     #[arg(long, value_delimiter = ',', value_name = "LINES", default_values_t = [1_000, 3_000, 10_000, 30_000, 100_000])]
     lines: Vec<usize>,
-    /// How often this tool and the plain build are measured; the median is shown
+    /// How often this tool and the plain build are measured, if that takes less than a minute; the median is shown
     #[arg(long, default_value_t = 3, value_name = "N")]
     repeat: usize,
     /// Where the page goes; its plots go beside it

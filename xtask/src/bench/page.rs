@@ -36,8 +36,8 @@ Their interestingness test is `xtask bench-check`, a program. A candidate passes
 1. it parses, and the test stands in its module with the same tokens: its function, or the macro call that makes it and the
    macro's definition (else it is refused without a compile);
 2. rustc compiles it with the arguments that cargo uses for the test's target, without debug info, incremental compilation
-   and lints. It is one compile to a program: rustc reports all errors before it makes code, so an `--emit=metadata` in front
-   would cost more than it saves;
+   and lints. It is one compile to a program: rustc makes code only after types and borrows are right, so an `--emit=metadata`
+   in front would cost more than it saves;
 3. the test, run alone in an empty folder, ends with the same status and prints the same to both outputs as in the full
    bundle. How many other tests there are and how long it took is left out.
 
