@@ -187,17 +187,27 @@ impl Compiler {
         }
         let mut diagnostics = Vec::new();
         let mut noise = String::new();
-        for line in out.stderr_text().lines() {
-            match serde_json::from_str(line) {
-                Ok(d) => diagnostics.push(d),
+        for line in out.stderr.split(|&byte| byte == b'\n') {
+            match serde_json::from_slice(line) {
+                Ok(d) => diagnostics.push(needed(d)),
                 Err(_) => {
-                    noise.push_str(line);
+                    noise.push_str(&String::from_utf8_lossy(line));
                     noise.push('\n');
                 }
             }
         }
         Ok(Checked { ok: out.status.success(), diagnostics, noise })
     }
+}
+
+/// What is of use of a message: warnings come by the ten thousand, and only their places and names are read.
+fn needed(mut message: Diagnostic) -> Diagnostic {
+    if message.level == DiagnosticLevel::Warning {
+        message.rendered = None;
+        message.children = Vec::new();
+        message.spans.iter_mut().for_each(|span| span.text = Vec::new());
+    }
+    message
 }
 
 /// `name=path` or `kind=path` or a path, with the path absolute.

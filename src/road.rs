@@ -10,7 +10,7 @@ use crate::reduce::site::Site;
 use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::{Made, Metrics};
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
-use crate::score::size::{Size, stubs};
+use crate::score::size::{Size, code_lines, stubs};
 use crate::source::map::SourceMap;
 use crate::tests::Test;
 use crate::trace::{Coverage, CoverageMap};
@@ -71,7 +71,7 @@ pub struct Session<'w> {
     prepared: Prepared,
     index: Index,
     layout: Options,
-    bundle_size: Size,
+    bundle_lines: usize,
     prepare_calls: usize,
     /// Wall seconds of the shared stages.
     pub stages: BTreeMap<&'static str, f64>,
@@ -132,8 +132,8 @@ impl<'w> Session<'w> {
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
         let crates: Vec<CrateText> =
             prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.clone() }).collect();
-        let (index, bundle_size) = timed(&mut stages, "index", || {
-            Ok((Index::new(&crates).map_err(parse)?, Size::of(&prepared.bundle.text).map_err(parse)?))
+        let (index, bundle_lines) = timed(&mut stages, "index", || {
+            Ok::<_, Error>((Index::new(&crates).map_err(parse)?, code_lines(&prepared.bundle.text)))
         })?;
         let wrappers = prepared
             .bundle
@@ -149,7 +149,7 @@ impl<'w> Session<'w> {
             prepared,
             index,
             layout,
-            bundle_size,
+            bundle_lines,
             prepare_calls,
             stages,
         })
@@ -405,7 +405,7 @@ impl<'w> Session<'w> {
             line_existence_rate: Some(existence.rate),
             lines: Some(size.lines),
             code_lines: Some(size.code_lines),
-            bundle_lines: Some(self.bundle_size.code_lines),
+            bundle_lines: Some(self.bundle_lines),
             stubs: Some(stubs(gist, &self.index, &self.layout).map_err(parse)?),
             foreign_lines: Some(existence.foreign.len()),
             trace_length: Some(trace.trace_length()),

@@ -43,6 +43,27 @@ impl Size {
     }
 }
 
+/// The code lines of a text that may be large: as [`Size::of`] counts them, but without the memory that a syntax tree takes.
+///
+/// ```
+/// use cargo_gistify::score::size::code_lines;
+/// assert_eq!(code_lines("/// One.\nfn one() -> u8 {\n    1 // one\n\n}\n"), 3);
+/// ```
+///
+/// What is not Rust's tokens has none.
+#[must_use]
+pub fn code_lines(text: &str) -> usize {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let tokens = match text.strip_prefix("#!") {
+        // Not an attribute: the line that says how the file is run.
+        Some(rest) if !rest.trim_start().starts_with('[') => text.split_once('\n').map_or("", |(_, rest)| rest),
+        _ => text,
+    };
+    let mut count = Count::default();
+    count.stream(tokens.parse().unwrap_or_default());
+    count.lines.len()
+}
+
 /// How many functions of `gist` do nothing but panic where the project's function does something.
 ///
 /// # Errors
@@ -132,6 +153,17 @@ mod unit {
     fn a_line_of_a_string_is_code_and_a_comment_is_not() {
         let size = Size::of("//! doc\n\n/* a\n b */\nconst A: &str = \"x\n\ny\"; // c\n").unwrap();
         assert_eq!((size.lines, size.code_lines), (7, 3));
+    }
+
+    #[test]
+    fn code_lines_are_the_same_without_a_tree() {
+        for text in [
+            "#!/usr/bin/env run\nfn a() {\n}\n",
+            "\u{feff}//! x\n\nfn a() {}\n",
+            "/// d\n#[doc = \"x\"]\nmod a {\n}\n// e\n",
+        ] {
+            assert_eq!(code_lines(text), Size::of(text).unwrap().code_lines, "{text}");
+        }
     }
 
     #[test]

@@ -106,15 +106,17 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         Err(InjectFault::NotRust(e)) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
         Err(e) => return Ok(Verified::fault(Verdict::MissingTest, e.to_string())),
     };
-    match (scan(gist, claim.crates), scan(claim.project_text, claim.crates)) {
-        (Ok(found), Ok(own)) => {
-            if let Some(f) = beyond(found, &own).first() {
-                let verdict = if f.kind.is_self_import() { Verdict::SelfImport } else { Verdict::Forbidden };
-                return Ok(Verified::fault(verdict, format!("line {}: {}", f.line, f.text)));
-            }
-        }
-        (Err(e), _) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
-        (_, Err(_)) => {}
+    let found = match scan(gist, claim.crates) {
+        Ok(found) => found,
+        Err(e) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+    };
+    // Most gists hold nothing of the kind: then the project, which may be large, need not be read.
+    if !found.is_empty()
+        && let Ok(own) = scan(claim.project_text, claim.crates)
+        && let Some(f) = beyond(found, &own).first()
+    {
+        let verdict = if f.kind.is_self_import() { Verdict::SelfImport } else { Verdict::Forbidden };
+        return Ok(Verified::fault(verdict, format!("line {}: {}", f.line, f.text)));
     }
     let map = map.map(|m| m.edited(&injected.pieces).overlaid(&claim.project_map.edited(&injected.put_back)));
     let room = temp_dir()?;
