@@ -6,11 +6,14 @@ const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 300.0;
 /// Room for labels: left, right, top, bottom of the axes.
 const LEFT: f64 = 62.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 30.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 44.0;
 /// Height of a line of the legend.
 const LEGEND: f64 = 18.0;
+
+/// Part of a power of ten that a value may lie outside of the axes.
+const HAIR: f64 = 0.02;
 
 /// Colours that are told apart by people who see few, too.
 const COLOURS: [&str; 5] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#666666"];
@@ -77,11 +80,11 @@ pub(super) fn svg(panels: &[Panel]) -> String {
     out
 }
 
-/// The powers of ten around some values.
+/// The powers of ten around some values, which may lie outside by a hair.
 fn bounds(values: impl Iterator<Item = f64>) -> (i32, i32) {
     let mut out = None;
     for value in values.filter(|v| *v > 0.0) {
-        let (low, high) = (value.log10().floor() as i32, value.log10().ceil() as i32);
+        let (low, high) = ((value.log10() + HAIR).floor() as i32, (value.log10() - HAIR).ceil() as i32);
         let (least, most) = out.unwrap_or((low, high));
         out = Some((low.min(least), high.max(most)));
     }
@@ -200,6 +203,7 @@ mod tests {
         assert_eq!(bounds([].into_iter()), (0, 1));
         assert_eq!(bounds([10.0].into_iter()), (1, 2));
         assert_eq!(bounds([0.5, 1200.0].into_iter()), (-1, 4));
+        assert_eq!(bounds([99.0, 1001.0].into_iter()), (2, 3));
         assert_eq!((tick(-1), tick(3)), ("0.1".to_owned(), "1000".to_owned()));
     }
 }
