@@ -41,7 +41,7 @@ pub(super) fn makers(tree: &Tree, module: NodeId, path: &[String]) -> Vec<NodeId
 }
 
 /// The module that a name means in a module.
-fn step(tree: &Tree, module: NodeId, name: &str, way: &mut BTreeSet<NodeId>) -> Option<NodeId> {
+pub(super) fn step(tree: &Tree, module: NodeId, name: &str, way: &mut BTreeSet<NodeId>) -> Option<NodeId> {
     let mut here = tree.children[module].iter().copied();
     if let Some(own) = here.clone().find(|&c| tree.nodes[c].name == name && tree.nodes[c].kind == Kind::Module) {
         way.insert(own);

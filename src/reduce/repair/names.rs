@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::{Remedy, Repairer};
 use crate::reduce::nodes::{Kind, NodeId};
-use crate::reduce::paths::resolve;
+use crate::reduce::paths::{resolve, step};
 use crate::reduce::plan::Plan;
 use std::collections::BTreeSet;
 
@@ -78,7 +78,10 @@ impl Repairer {
                 return;
             }
         }
-        let on_the_way = way_of(plan, here, fault);
+        let mut on_the_way = way_of(plan, here, fault);
+        if on_the_way.is_empty() && fault.message.contains(" in this scope") {
+            on_the_way = way_of_name(plan, here, name);
+        }
         if !on_the_way.is_empty() {
             remedy.sure.extend(&on_the_way);
             remedy.restore.extend(on_the_way);
@@ -199,6 +202,14 @@ pub(super) fn way_of(plan: &Plan<'_>, here: NodeId, fault: &Fault<'_>) -> BTreeS
     let mut path: Vec<String> = module.split("::").filter(|s| !s.is_empty()).map(str::to_owned).collect();
     path.push(name.to_owned());
     way_to(plan, tree.module(here), &path)
+}
+
+/// What is cut of the imports, globs among them, by which a name is in scope in its module.
+fn way_of_name(plan: &Plan<'_>, here: NodeId, name: &str) -> BTreeSet<NodeId> {
+    let mut way = BTreeSet::new();
+    step(plan.tree, plan.tree.module(here), name, &mut way);
+    way.retain(|&n| plan.tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n]);
+    way
 }
 
 /// What is cut of the way that a path written in a module goes, and the item that it ends in.
