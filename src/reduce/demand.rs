@@ -37,6 +37,14 @@ pub(super) fn bounds(text: &str) -> Vec<Header> {
         }
     };
     let quoted: Vec<&str> = text.split('`').collect();
+    // `unsafe impl Send`: what is in a type is named first, the type that promises it for the whole behind.
+    let promised =
+        ["Send", "Sync"].into_iter().filter(|t| text.contains(&format!("the trait `{t}` is not implemented for")));
+    for auto in promised {
+        for i in (1..quoted.len()).step_by(2).filter(|&i| quoted[i - 1].ends_with("appears within the type ")) {
+            add(quoted[i], auto);
+        }
+    }
     for i in (1..quoted.len()).step_by(2) {
         let Some(next) = quoted.get(i + 1) else { continue };
         if let Some((ty, tr)) = quoted[i].split_once(": ") {
@@ -169,6 +177,9 @@ mod unit {
         assert_eq!(pairs("the trait bound `a::Foo<T>: b::Bar<u8>` is not satisfied"), [pair("Foo<T>", "Bar<u8>")]);
         assert_eq!(pairs("the trait `Clone` is not implemented for `&mut x::Y`"), [pair("&mut Y", "Clone")]);
         assert_eq!(pairs("`Foo` doesn't implement `std::fmt::Debug`"), [pair("Foo", "Debug")]);
+        let parts = "`*mut T` cannot be sent between threads safely\nthe trait `Send` is not implemented for `*mut T`\n\
+                     required because it appears within the type `m::Ptr<T>`";
+        assert_eq!(pairs(parts), [pair("Ptr<T>", "Send"), pair("*mut T", "Send")]);
         assert!(pairs("can't find `x` in this scope").is_empty());
     }
 
