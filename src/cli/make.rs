@@ -75,6 +75,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     let mut shared = Cost { wall_s: build_s, stages: BTreeMap::from([("build", build_s)]), ..Cost::default() };
     for (target, tasks) in &targets {
         let begun = Instant::now();
+        forget_parsed();
         let opened = tasks.iter().try_for_each(|t| t.compile(target));
         let session = match opened.and_then(|()| Session::open(&workspace, target, &stage)) {
             Ok(session) => session,
@@ -92,6 +93,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         shared.rustc_calls += session.prepare_calls();
         shared.stages.extend(&session.stages);
         for task in tasks {
+            forget_parsed();
             let begun = Instant::now();
             let options = MakeOptions {
                 goal: Goal { level: args.level.into(), stubs: args.allow_stubs },
@@ -124,6 +126,11 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         }
     }
     Ok(code as u8)
+}
+
+/// Every text that was parsed stays in memory while somebody may ask where its tokens stand: nobody does between tasks.
+fn forget_parsed() {
+    proc_macro2::extra::invalidate_current_thread_spans();
 }
 
 /// Faults of the surroundings, which the next test would meet as well.

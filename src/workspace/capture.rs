@@ -67,7 +67,7 @@ impl Build {
     fn is_for(self, artifact: &Artifact) -> bool {
         match self {
             Build::Tests => artifact.profile.test,
-            Build::Programs => !artifact.profile.test && !is_build_script(artifact),
+            Build::Programs => !artifact.profile.test && !is_build_script(artifact) && artifact.executable.is_some(),
             Build::Doctests => false,
         }
     }
