@@ -414,7 +414,9 @@ fn documented(
         let root = call.root()?;
         let all = workspace.metadata.workspace_packages().into_iter();
         let mut all = all.flat_map(|p| p.targets.iter().map(move |t| (p, t)));
-        let Some((package, lib)) = all.find(|(_, t)| t.src_path == root) else { continue };
+        let found = all.find(|(_, t)| t.src_path == root);
+        let (package, lib) = found
+            .ok_or_else(|| Error::Internal(format!("cargo tests the documentation of {root}, which no package has")))?;
         let (library, members) = used_by(&call, &package.id, TargetKind::Doc, libraries);
         targets.push(TestTarget {
             package_id: package.id.clone(),
