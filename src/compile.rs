@@ -128,6 +128,7 @@ impl Compiler {
             args: args.chain([format!("--edition={edition}")]).collect(),
             envs: self.envs.clone(),
             edition: edition.to_owned(),
+            harness: self.harness,
             timeout: self.timeout,
             calls: AtomicUsize::new(self.calls()),
         }
