@@ -1,4 +1,4 @@
-//! Compiles a text in the place of a recorded crate: same compiler, edition, libraries and codegen options.
+//! Compiles a text in the place of a recorded crate: same compiler, edition, harness, libraries and codegen options.
 
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
@@ -33,13 +33,25 @@ const PACKAGE_ENV: &[(&str, &str)] = &[
     ("CARGO_PKG_README", ""),
 ];
 
-/// Compiles texts as the crate of one test target was compiled.
+/// Of those, what the manifest in the header of a gist with dependencies says as the project's does.
+const IN_MANIFEST: &[&str] = &[
+    "CARGO_PKG_NAME",
+    "CARGO_PKG_VERSION",
+    "CARGO_PKG_AUTHORS",
+    "CARGO_PKG_DESCRIPTION",
+    "CARGO_PKG_HOMEPAGE",
+    "CARGO_PKG_REPOSITORY",
+];
+
+/// Compiles texts as the crate of one target was compiled.
 #[derive(Debug)]
 pub struct Compiler {
     rustc: String,
     args: Vec<String>,
     envs: Vec<(String, String)>,
     edition: String,
+    /// With the test harness.
+    harness: bool,
     timeout: Duration,
     calls: AtomicUsize,
 }
@@ -73,7 +85,7 @@ impl Checked {
 }
 
 impl Compiler {
-    /// A compiler for gists of `target`'s tests.
+    /// A compiler for gists of `target`.
     #[must_use]
     pub fn new(target: &TestTarget) -> Compiler {
         let call = &target.call;
@@ -91,11 +103,17 @@ impl Compiler {
         externs.sort();
         externs.dedup();
         args.extend(externs.into_iter().flat_map(|e| ["--extern".to_owned(), e]));
+        // Procedural macros may read what cargo says of the package: the manifest of a gist with dependencies says it, too.
+        let dependent = args.iter().any(|a| a == "--extern");
+        let stays =
+            |name: &str| name.contains("LIBRARY_PATH") || dependent && IN_MANIFEST.iter().any(|said| name.starts_with(said));
+        let envs = call.env.iter().filter(|(k, _)| stays(k)).map(|(k, v)| (k.clone(), v.clone())).collect();
         Compiler {
             rustc: call.rustc.clone(),
             args,
-            envs: call.env.iter().filter(|(k, _)| k.contains("LIBRARY_PATH")).map(|(k, v)| (k.clone(), v.clone())).collect(),
+            envs,
             edition: call.edition().to_owned(),
+            harness: call.has_harness(),
             timeout: Duration::from_secs(300),
             calls: AtomicUsize::new(0),
         }
@@ -110,6 +128,7 @@ impl Compiler {
             args: args.chain([format!("--edition={edition}")]).collect(),
             envs: self.envs.clone(),
             edition: edition.to_owned(),
+            harness: self.harness,
             timeout: self.timeout,
             calls: AtomicUsize::new(self.calls()),
         }
@@ -139,10 +158,11 @@ impl Compiler {
         let paths = self.args.iter().filter_map(|a| a.split_once('=').map(|(_, path)| path));
         let files = paths.filter(|p| p.starts_with('/') && Utf8Path::new(p).is_file());
         let stamps: Vec<String> = files.map(crate::cache::stamp).collect();
-        Ok(format!("{}\n{version}\n{:?}\n{:?}\n{stamps:?}\n{}", self.rustc, self.args, self.envs, self.edition))
+        let harness = if self.harness { "tests" } else { "program" };
+        Ok(format!("{}\n{version}\n{:?}\n{:?}\n{stamps:?}\n{}\n{harness}", self.rustc, self.args, self.envs, self.edition))
     }
 
-    /// Type-checks `text` with the test harness on; lints are silent but those in `lints`.
+    /// Type-checks `text`; lints are silent but those in `lints`.
     ///
     /// # Errors
     /// When rustc can't be run or takes too long; errors in the text are in the result.
@@ -153,7 +173,7 @@ impl Compiler {
         self.rustc(text, utf8(dir.path())?, &extra)
     }
 
-    /// Builds the test executable of `text` in `dir`, as `dir/gist`.
+    /// Builds the executable of `text` in `dir`, as `dir/gist`.
     ///
     /// # Errors
     /// As [`Compiler::check`].
@@ -172,7 +192,8 @@ impl Compiler {
         command
             .current_dir(dir)
             .args(&self.args)
-            .args(["--crate-name", "gist", "--test", "--error-format=json", FILE_NAME])
+            .args(["--crate-name", "gist", "--error-format=json", FILE_NAME])
+            .args(self.harness.then_some("--test"))
             .args(extra)
             .envs(PACKAGE_ENV.iter().copied())
             .env("CARGO_MANIFEST_DIR", dir)

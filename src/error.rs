@@ -24,7 +24,7 @@ pub enum ExitCode {
     Setup = 96,
     /// A gist was made, but it did not verify.
     Unverified = 100,
-    /// The project's tests do not build.
+    /// The selected targets do not build.
     BuildFailed = 101,
     /// `cargo metadata` failed.
     Metadata = 102,
@@ -44,8 +44,8 @@ pub enum Error {
     /// Not a cargo project, or a manifest that cargo refuses.
     #[error("cargo could not read the project: {0}")]
     Metadata(String),
-    /// The project's tests do not build; carries what cargo and rustc said.
-    #[error("{0}\nthe project's tests do not build; fix the errors above, or pass the features and targets that do build")]
+    /// The selected targets do not build; carries what cargo and rustc said.
+    #[error("{0}\nthe selected targets do not build; fix the errors above, or pass the features and targets that do build")]
     BuildFailed(String),
     /// A test binary could not list its tests.
     #[error("{target} could not list its tests: {reason}")]

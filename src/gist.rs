@@ -2,12 +2,14 @@
 
 use crate::bundle::Bundle;
 use crate::error::{Error, Result};
+use crate::program::shell_word;
 use crate::source::edit::{Edit, apply};
 use crate::source::map::{Segment, SourceMap};
 use crate::source::tokens::idents;
 use crate::workspace::Workspace;
 use crate::workspace::capture::{GistExtern, TestTarget};
 use camino::Utf8Path;
+use cargo_metadata::Package;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -67,12 +69,16 @@ pub struct Facts<'a> {
     pub workspace: &'a Workspace,
     /// The target of the test.
     pub target: &'a TestTarget,
-    /// The test's path in the project.
+    /// The test's path in the project; a program with its arguments.
     pub test: &'a str,
     /// The test's path in the gist.
     pub gist_test: &'a str,
     /// The test is `#[ignore]`d: its run line has to ask for it.
     pub ignored: bool,
+    /// What is said to be in it: `test`, `doctest`, `program`.
+    pub kind: &'a str,
+    /// It is no test of libtest's, but a program, and is called so.
+    pub call: Option<String>,
     /// The file's name, as the run line has it.
     pub file_name: &'a str,
 }
@@ -257,29 +263,34 @@ fn header(words: &BTreeSet<String>, bundle: &Bundle, facts: &Facts<'_>, dependen
         out.push_str(text);
         out.push('\n');
     };
-    line(&format!("A gist of the test `{}` ({})", facts.test, facts.target.selector()));
+    line(&format!("{OF_THE}{} `{}` ({})", facts.kind, facts.test, facts.target.selector()));
     let commit = commit(&facts.target.package_dir).map(|c| format!(", commit {c}")).unwrap_or_default();
     line(&format!("of {} {version}{commit}, made by cargo-gistify {}.", facts.target.package, env!("CARGO_PKG_VERSION")));
     line("");
     let ignored = if facts.ignored { " --include-ignored" } else { "" };
+    let (harness, call) = match &facts.call {
+        Some(call) => ("", call.clone()),
+        None => (" --test", format!(" --exact {}{ignored}", facts.gist_test)),
+    };
     if dependencies.is_empty() {
         let flags = codegen_flags(facts.target);
         let name = facts.file_name.strip_suffix(".rs").unwrap_or(facts.file_name);
         let crate_name = if is_crate_name(name) { "" } else { " --crate-name gist" };
         let (file, exe) = (shell_word(facts.file_name), shell_word(name));
         line(&format!(
-            "Run: rustc --edition {} --test{flags}{crate_name} {file} -o {exe} && ./{exe} --exact {}{ignored}",
-            bundle.edition, facts.gist_test
+            "Run: rustc --edition {}{harness}{flags}{crate_name} {file} -o {exe} && ./{exe}{call}",
+            bundle.edition
         ));
     } else {
-        line(&format!("Run: cargo gistify run {} -- --exact {}{ignored}", shell_word(facts.file_name), facts.gist_test));
+        let separator = if call.is_empty() { "" } else { " --" };
+        line(&format!("Run: cargo gistify run {}{separator}{call}", shell_word(facts.file_name)));
     }
     line(&format!("Toolchain: {}", toolchain(&facts.target.call.rustc)));
     line(&format!("License: {}", licenses(words, bundle, facts)));
     if !dependencies.is_empty() {
         line("");
         line("```cargo");
-        for l in manifest(bundle, dependencies)?.trim_end().lines() {
+        for l in manifest(bundle, package, dependencies)?.trim_end().lines() {
             line(l);
         }
         line("```");
@@ -288,10 +299,26 @@ fn header(words: &BTreeSet<String>, bundle: &Bundle, facts: &Facts<'_>, dependen
     Ok(out)
 }
 
-/// The manifest of a gist, as it stands in its header.
-fn manifest(bundle: &Bundle, dependencies: &[Dependency]) -> Result<String> {
+/// The manifest of a gist, as it stands in its header. What procedural macros may read of the package (`clap`'s
+/// `version`) stays as the project has it.
+fn manifest(bundle: &Bundle, package: Option<&Package>, dependencies: &[Dependency]) -> Result<String> {
     let fail = |e: toml::ser::Error| Error::Internal(format!("the manifest can't be written: {e}"));
-    let mut out = format!("[package]\nedition = \"{}\"\n\n[dependencies]\n", bundle.edition);
+    let mut out = String::from("[package]\n");
+    let mut field = |name: &str, value: toml::Value| out.push_str(&format!("{name} = {value}\n"));
+    if let Some(p) = package {
+        field("name", p.name.to_string().into());
+        field("version", p.version.to_string().into());
+        if !p.authors.is_empty() {
+            field("authors", p.authors.clone().into());
+        }
+        for (name, value) in [("description", &p.description), ("homepage", &p.homepage), ("repository", &p.repository)] {
+            if let Some(value) = value {
+                field(name, value.as_str().into());
+            }
+        }
+    }
+    field("edition", bundle.edition.as_str().into());
+    out.push_str("\n[dependencies]\n");
     let mut table = BTreeMap::new();
     for d in dependencies {
         table.insert(d.name.clone(), toml::Value::try_from(&d.spec).map_err(fail)?);
@@ -306,13 +333,6 @@ fn manifest(bundle: &Bundle, dependencies: &[Dependency]) -> Result<String> {
 fn is_crate_name(stem: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     stem.chars().all(plain) && stem.starts_with(|c: char| c.is_ascii_alphabetic())
-}
-
-/// A word as a POSIX shell takes it, quoted where it has to be.
-#[must_use]
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./+=:,@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 /// Codegen options of the project's build that can change what a test does.
@@ -377,6 +397,16 @@ pub fn read_manifest(text: &str) -> Result<EmbeddedManifest> {
     Ok(EmbeddedManifest { edition: from_table.or(from_line), dependencies, table })
 }
 
+/// How the header begins.
+const OF_THE: &str = "A gist of the ";
+
+/// Whether a gist is a program, and has no tests to run: its header says so.
+#[must_use]
+pub fn is_program(text: &str) -> bool {
+    let kind = text.strip_prefix("//! ").and_then(|t| t.strip_prefix(OF_THE)).and_then(|t| t.split(' ').next());
+    matches!(kind, Some("program" | "doctest"))
+}
+
 /// Options that the run line of a std-only gist passes to rustc.
 #[must_use]
 pub fn run_line_flags(text: &str) -> Vec<String> {
@@ -414,13 +444,6 @@ mod unit {
         assert_eq!(folded("\n\nfn a() {\n\n    b();\n\n\n    c();\n\n}\n"), "fn a() {\n    b();\n\n    c();\n}\n");
         let string = "const A: &str = \"x\n\n\n}\n\";\n";
         assert_eq!(folded(string), string);
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_mind() {
-        assert_eq!(shell_word("a-b.rs"), "a-b.rs");
-        assert_eq!(shell_word("größe.rs"), "größe.rs");
-        assert_eq!(shell_word("it's mine.rs"), r"'it'\''s mine.rs'");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `cargo gistify`: one test of a real Cargo project becomes one self-contained, minimal, verified Rust file.
+//! `cargo gistify`: one test (or program) of a real Cargo project becomes one self-contained, minimal, verified Rust file.
 //!
 //! The modules stand in the order the data goes; each imports only what stands before it.
 //!
@@ -9,12 +9,16 @@
 //! | [`error`] | every expected error, each with its exit code |
 //! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
 //! | [`tests`] | which tests there are, and where |
+//! | [`program`] | a program as an entry |
+//! | [`doctests`] | the examples in a library's documentation |
+//! | [`benches`] | benchmarks, of which no gist is made |
 //! | [`trace`] | what ran, from LLVM coverage |
 //! | [`bundle`] | the whole crate as one file |
 //! | [`compile`] | rustc on a text, in the place of a recorded crate |
 //! | [`reduce`] | from the bundle to what the test needs |
 //! | [`gist`] | the file: header, manifest, text |
 //! | [`verify`] | whether a gist does what the project does |
+//! | [`task`] | what one gist is made of |
 //! | [`cache`] | what is kept between runs |
 //! | [`score`] | how grounded and how small it is |
 //! | [`report`] | the machine-readable result |
@@ -23,18 +27,19 @@
 //! The stages are public functions; [`road::Session`] strings them together:
 //!
 //! ```no_run
-//! use cargo_gistify::road::{MakeOptions, Session, tasks};
+//! use cargo_gistify::road::{MakeOptions, Session};
+//! use cargo_gistify::task::tasks;
 //! use cargo_gistify::workspace::{CargoOptions, Workspace, capture};
 //!
 //! # fn main() -> cargo_gistify::error::Result<()> {
 //! let workspace = Workspace::load(CargoOptions { lib: true, ..CargoOptions::default() })?;
-//! for target in capture::build(&workspace, &|line| eprintln!("{line}"))? {
+//! for target in capture::build(&workspace, capture::Build::Tests, &|line| eprintln!("{line}"))? {
 //!     let session = Session::open(&workspace, &target, &|_, _| {})?;
 //!     for task in tasks(cargo_gistify::tests::list(&target)?) {
 //!         let options =
 //!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into() };
 //!         let made = session.make(&task, &options, &|_, _| {})?;
-//!         println!("{}: {}", task.name, made.verdict.name());
+//!         println!("{}: {}", task.name(), made.verdict.name());
 //!     }
 //! }
 //! # Ok(())
@@ -46,17 +51,21 @@
 //!
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 
+pub mod benches;
 pub mod bundle;
 pub mod cache;
 pub mod compile;
+pub mod doctests;
 pub mod error;
 pub mod gist;
 pub mod process;
+pub mod program;
 pub mod reduce;
 pub mod report;
 pub mod road;
 pub mod score;
 pub mod source;
+pub mod task;
 pub mod tests;
 pub mod trace;
 pub mod verify;

@@ -12,7 +12,7 @@ fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
     if wrapper::is_wrapper(&args) {
         return match wrapper::run(&args) {
-            Ok(never) => match never {},
+            Ok(()) => std::process::ExitCode::SUCCESS,
             Err(e) => {
                 eprintln!("error: cargo gistify as rustc wrapper: {e}");
                 std::process::ExitCode::FAILURE

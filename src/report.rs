@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::gist::Gist;
+use crate::task::{EntryKind, Task};
 use crate::verify::verdict::Verdict;
 use crate::workspace::capture::{TargetKind, TestTarget};
 use camino::Utf8PathBuf;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 /// Version of [`Report`]; raised when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
 
-/// Which test.
+/// Which test or program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TestId {
     /// The package's name.
@@ -20,19 +21,31 @@ pub struct TestId {
     pub target_kind: TargetKind,
     /// The target's name.
     pub target: String,
-    /// The test's path; for a parameterised group the function's.
+    /// What kind of entry it is.
+    pub entry: EntryKind,
+    /// The test's path; for a parameterised group the function's; for a program `main`.
     pub name: String,
+    /// A program's arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+    /// The file of a program's standard input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<Utf8PathBuf>,
 }
 
 impl TestId {
-    /// A test of a target.
+    /// An entry of a target.
     #[must_use]
-    pub fn new(target: &TestTarget, name: &str) -> TestId {
+    pub fn new(target: &TestTarget, task: &Task) -> TestId {
+        let program = task.program();
         TestId {
             package: target.package.clone(),
             target_kind: target.kind,
             target: target.name.clone(),
-            name: name.to_owned(),
+            entry: task.kind(),
+            name: task.name().to_owned(),
+            args: program.map(|p| p.args.clone()),
+            stdin: program.and_then(|p| p.stdin.clone()),
         }
     }
 }

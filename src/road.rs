@@ -1,9 +1,10 @@
-//! The whole road for one target's tests: what they share is made once.
+//! The whole road for the tests of one target, or for one program: what they share is made once.
 
 use crate::bundle::{Bundle, bundle};
 use crate::compile::Compiler;
 use crate::error::{Error, Result};
 use crate::gist::{Facts, Gist, finish};
+use crate::program::MAIN;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::ran::Ran;
 use crate::reduce::site::Site;
@@ -12,10 +13,10 @@ use crate::report::{Made, Metrics};
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
 use crate::score::size::{Size, code_lines, stubs};
 use crate::source::map::SourceMap;
-use crate::tests::Test;
+use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
-use crate::verify::run::{Cases, REFERENCE_RUNS, project_run, reference};
+use crate::verify::run::{Entry, REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
@@ -36,29 +37,6 @@ pub struct MakeOptions {
     pub timeout: Option<Duration>,
     /// The file's name, as the header's run line has it.
     pub file_name: String,
-}
-
-/// One test, or all cases of a parameterised one.
-#[derive(Clone, Debug)]
-pub struct Task {
-    /// Its name: the test's path, or the function's for a group.
-    pub name: String,
-    /// The cases.
-    pub tests: Vec<Test>,
-}
-
-/// Groups tests into tasks: cases of one function belong together.
-#[must_use]
-pub fn tasks(tests: Vec<Test>) -> Vec<Task> {
-    let mut out: Vec<Task> = Vec::new();
-    for test in tests {
-        let name = test.group.clone().unwrap_or_else(|| test.name.clone());
-        match out.iter_mut().find(|t| t.name == name && test.group.is_some()) {
-            Some(task) => task.tests.push(test),
-            None => out.push(Task { name, tests: vec![test] }),
-        }
-    }
-    out
 }
 
 /// What all tests of a target share.
@@ -117,7 +95,7 @@ impl<'w> Session<'w> {
     pub fn open(workspace: &'w Workspace, target: &'w TestTarget, stage: &dyn Fn(&str, &str)) -> Result<Session<'w>> {
         let mut stages = BTreeMap::new();
         let what = format!("{} {}", target.package, target.selector());
-        if target.call.codegen("panic").last() == Some("abort") {
+        if target.call.has_harness() && target.call.codegen("panic").last() == Some("abort") {
             return Err(Error::Unsupported {
                 test: what,
                 reason: "it is built with `panic = \"abort\"`, so a failing test takes the whole run with it; use a profile that unwinds (--profile)".into(),
@@ -174,21 +152,22 @@ impl<'w> Session<'w> {
     pub fn make(&self, task: &Task, options: &MakeOptions, stage: &dyn Fn(&str, &str)) -> Result<Made> {
         let mut stages = BTreeMap::new();
         let calls = self.compiler.calls();
-        let cases = Cases { names: task.tests.iter().map(|t| t.name.clone()).collect(), ignored: options.ignored };
+        let entry = task.entry(self.target, options.ignored);
+        let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
-        stage("Tracing", &task.name);
-        let first = timed(&mut stages, "trace", || project_run(self.target, &cases, Some(&self.coverage_map), timeout))?;
+        stage("Tracing", &name);
+        let first = timed(&mut stages, "trace", || project_run(self.target, &entry, Some(&self.coverage_map), timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
-        self.check_trace(task, &coverage, &first, timeout)?;
+        self.check_trace(&entry, &name, &coverage, &first, timeout)?;
         let limit = options.timeout.unwrap_or_else(|| (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT));
 
-        stage("Reducing", &task.name);
+        stage("Reducing", &name);
         let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
         let test = self.locate(task, &ran)?;
         let (reduced, rest) = std::thread::scope(|scope| {
             // The other reference runs wait for nothing.
             let runs = scope.spawn(|| {
-                (1..REFERENCE_RUNS).map(|_| project_run(self.target, &cases, None, limit)).collect::<Result<Vec<_>>>()
+                (1..REFERENCE_RUNS).map(|_| project_run(self.target, &entry, None, limit)).collect::<Result<Vec<_>>>()
             });
             let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &self.compiler));
             (reduced, runs.join())
@@ -197,20 +176,25 @@ impl<'w> Session<'w> {
         let reduced = reduced?;
         let mut runs = vec![first];
         runs.extend(rest?);
-        let reference = reference(self.target, &cases, runs, limit)?;
+        let reference = reference(self.target, &entry, runs, limit)?;
 
-        stage("Verifying", &task.name);
-        let gist_names: Vec<String> = cases.names.iter().map(|n| self.in_gist(n)).collect();
-        let gist_test = self.in_gist(&task.name);
+        stage("Verifying", &name);
+        let gist_names: Vec<String> = entry.names().iter().map(|n| self.in_gist(n)).collect();
+        let gist_test = match gist_names.as_slice() {
+            [only] => only.clone(),
+            _ => self.in_gist(task.name()),
+        };
         let facts = Facts {
             workspace: self.workspace,
             target: self.target,
-            test: &task.name,
-            gist_test: if task.tests.len() == 1 { &gist_names[0] } else { &gist_test },
-            ignored: task.tests.iter().any(|t| t.ignored),
+            test: &name,
+            gist_test: &gist_test,
+            ignored: task.tests().iter().any(|t| t.ignored),
+            kind: task.kind().name(),
+            call: entry.call(),
             file_name: &options.file_name,
         };
-        let original = self.original(&test, &gist_names[0]);
+        let original = self.original(&test, gist_names.first().unwrap_or(&gist_test));
         let crates: Vec<String> =
             self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect();
         let types = self.types();
@@ -218,7 +202,7 @@ impl<'w> Session<'w> {
             target: self.target,
             original: &original,
             reference: &reference,
-            cases: &cases,
+            entry: &entry,
             gist_names: &gist_names,
             crates: &crates,
             project_text: &self.prepared.bundle.text,
@@ -232,7 +216,7 @@ impl<'w> Session<'w> {
             Level::Items => &[Level::Bundle],
             Level::Bundle => &[],
         };
-        self.self_contained(task, &reduced.text)?;
+        self.self_contained(&name, &reduced.text)?;
         let check = |text: &str, map: &SourceMap| -> Result<(Gist, Verified)> {
             let gist = finish(text, map, &self.prepared.bundle, &facts)?;
             let verified = verify(&gist.text, Some(&gist.map), &claim, &self.compiler)?;
@@ -249,7 +233,7 @@ impl<'w> Session<'w> {
             let goal = Goal { level, stubs: false };
             let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &self.compiler))?;
             // A wider text that leads back into the project proves nothing.
-            if self.self_contained(task, &wider.text).is_ok() {
+            if self.self_contained(&name, &wider.text).is_ok() {
                 (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map))?;
             }
         }
@@ -269,13 +253,14 @@ impl<'w> Session<'w> {
     /// The first run has to have left a profile with something in it.
     fn check_trace(
         &self,
-        task: &Task,
+        entry: &Entry,
+        name: &str,
         coverage: &Coverage,
         run: &crate::verify::run::ProjectRun,
         timeout: Duration,
     ) -> Result<()> {
         if run.timed_out() {
-            return Err(Error::TimeOut { what: format!("the test {}", task.name), limit_s: timeout.as_secs() });
+            return Err(entry.time_out(timeout));
         }
         if coverage.trace_length() > 0 {
             return Ok(());
@@ -287,18 +272,18 @@ impl<'w> Session<'w> {
             }
             None => "its profile is empty: no code of the project ran".to_owned(),
         };
-        Err(Error::Unsupported { test: task.name.clone(), reason })
+        Err(Error::Unsupported { test: name.to_owned(), reason })
     }
 
     /// What the compiler made of `env!("CARGO_MANIFEST_DIR")`, `env!("CARGO_BIN_EXE_…")` and the like leads back into
     /// the project.
-    fn self_contained(&self, task: &Task, text: &str) -> Result<()> {
+    fn self_contained(&self, name: &str, text: &str) -> Result<()> {
         let packages = self.target.crates().filter_map(|(id, _)| self.workspace.package(id)?.manifest_path.parent());
         let places = [self.workspace.state_dir.as_path(), self.workspace.build_dir.as_path()];
         match packages.chain(places).find(|p| text.contains(p.as_str())) {
             None => Ok(()),
             Some(path) => Err(Error::Unsupported {
-                test: task.name.clone(),
+                test: name.to_owned(),
                 reason: format!(
                     "its code holds a path into the project, {path} (by `env!(\"CARGO_MANIFEST_DIR\")`, \
                      `env!(\"CARGO_BIN_EXE_…\")` or the like), so a file of it would not run anywhere else"
@@ -316,17 +301,17 @@ impl<'w> Session<'w> {
     }
 
     fn locate(&self, task: &Task, ran: &Ran) -> Result<Site> {
-        let test = &task.tests[0];
         let bundle = &self.prepared.bundle;
-        let place = test.file.as_ref().and_then(|f| {
+        let test = task.tests().first();
+        let name = test.map_or(MAIN, |t| &t.name);
+        let place = test.and_then(|t| Some((t, t.file.as_ref()?))).and_then(|(test, f)| {
             let file = bundle.map.file(f)?;
             let at = bundle.map.files[file].offset(crate::tests::byte_position(test, &bundle.map.files[file]));
             bundle.map.images(file, at).last()
         });
-        self.prepared.site(&test.name, place, ran).ok_or_else(|| Error::Unsupported {
-            test: task.name.clone(),
-            reason: "the code that makes this test was not found in the crate's sources; is it made by a procedural macro?"
-                .into(),
+        self.prepared.site(name, place, ran).ok_or_else(|| Error::Unsupported {
+            test: task.what(),
+            reason: "the code that makes it was not found in the crate's sources; is it made by a procedural macro?".into(),
         })
     }
 

@@ -2,10 +2,12 @@
 //! becomes a module at its end.
 //!
 //! `extern crate self as the_lib;` makes `the_lib::…` resolve as before. In the test crate `crate::` becomes
-//! `crate::wrapper::`; its `extern crate`s go to the root, where `#[macro_use]` and edition 2015 want them.
+//! `crate::wrapper::`; its `extern crate`s go to the root, where `#[macro_use]` and edition 2015 want them. The `main`
+//! of a program is imported at the root, which makes it the gist's own.
 
 use super::crates::{View, allowed_in_module, goes_to_root};
 use crate::error::{Error, Result};
+use crate::program::MAIN;
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
 use crate::source::tokens::{is_path_sep, is_punct, node_range, range, walk, with_comments};
@@ -18,6 +20,8 @@ use syn::Item;
 
 /// What the wrapper's name ends with when the target's own name is taken.
 pub const WRAPPER_SUFFIX: &str = "_tests";
+/// The same for a program.
+const PROGRAM_SUFFIX: &str = "_program";
 
 /// Both crates in one text.
 pub(super) struct Joined {
@@ -27,6 +31,8 @@ pub(super) struct Joined {
     pub(super) start: usize,
     /// Items of the test crate's root that went to the root of the gist.
     pub(super) hoisted: String,
+    /// The test crate as a text of its own.
+    pub(super) test_text: String,
 }
 
 /// `view` is how the test crate sees crates other than the library.
@@ -36,10 +42,18 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
             .map_err(|e| Error::Internal(format!("the bundled {what} of {} does not parse: {e}", target.selector())))
     };
     let lib_tree = parse(&lib, "library")?;
-    let test_tree = parse(&test, "test crate")?;
+    let program = !target.call.has_harness();
+    let mut test = test;
+    let mut test_tree = parse(&test, "test crate")?;
+    if program {
+        test = with_public_main(test, &test_tree, &lib_tree, target)?;
+        test_tree = parse(&test, "program")?;
+    }
+    let test_text = test.text.clone();
     let lib_name = library.crate_name();
     let edition_2015 = target.call.edition() == "2015";
-    let wrapper = wrapper_name(target, lib_name, &lib_tree);
+    let suffix = if program { PROGRAM_SUFFIX } else { WRAPPER_SUFFIX };
+    let wrapper = wrapper_name(target, lib_name, &lib_tree, suffix);
 
     // A module of the library has the library's own name: the root can't hold both, so paths begin with `crate` instead.
     let name_taken = item_names(&lib_tree.items).contains(lib_name)
@@ -64,7 +78,9 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         head.push_str(line);
         head.push('\n');
     }
-    let moved = [hoisted.attributes.as_slice(), &hoisted.externs].concat().join("\n");
+    let import = program.then(|| format!("use {wrapper}::{MAIN};"));
+    let moved: Vec<&str> = hoisted.attributes.iter().chain(&hoisted.externs).chain(&import).map(String::as_str).collect();
+    let moved = moved.join("\n");
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
     let mut externs: Vec<String> =
         hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
@@ -77,7 +93,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     externs.retain(|e| !has(e));
     externs.sort();
     externs.dedup();
-    for line in externs {
+    for line in externs.into_iter().chain(import) {
         head.push_str(&line);
         head.push('\n');
     }
@@ -92,7 +108,23 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     root.push_new(&format!("mod {wrapper} {{\n"));
     root.push(&test);
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
-    Ok(Joined { root, wrapper, start, hoisted: moved })
+    Ok(Joined { root, wrapper, start, hoisted: moved, test_text })
+}
+
+/// The program with a `main` that the root can import.
+fn with_public_main(program: Mapped, tree: &syn::File, lib: &syn::File, target: &TestTarget) -> Result<Mapped> {
+    let unsupported = |reason: &str| Error::Unsupported { test: target.selector(), reason: reason.into() };
+    if item_names(&lib.items).contains(MAIN) {
+        return Err(unsupported("its library has a `main` at its root, too, and a file can only have one there"));
+    }
+    let main = tree.items.iter().find_map(|item| match item {
+        Item::Fn(f) if f.sig.ident == MAIN => Some(f),
+        _ => None,
+    });
+    let Some(main) = main else { return Err(unsupported("its `main` is no function of its root file")) };
+    let at = node_range(&main.sig).start;
+    let edit = matches!(main.vis, syn::Visibility::Inherited).then(|| Edit::insert(at, "pub "));
+    Ok(program.edited(edit.into_iter().collect()))
 }
 
 /// What goes from the test crate's root to the root of the gist.
@@ -125,7 +157,7 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, vi
     for item in &tree.items {
         let Item::ExternCrate(e) = item else { continue };
         let r = node_range(item);
-        let name = e.ident.to_string();
+        let name = e.ident.to_string().trim_start_matches("r#").to_owned();
         let line = test.text[r.clone()].to_owned();
         edits.push(Edit::delete(with_comments(&test.text, r)));
         if name == lib_name {
@@ -178,7 +210,7 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, vi
 }
 
 /// A free name for the module: the target's, unless something else has it.
-fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String {
+fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File, suffix: &str) -> String {
     let base = target.call.crate_name();
     let mut taken = item_names(&lib.items);
     taken.extend(["std", "core", "alloc", "test", "proc_macro"].map(str::to_owned));
@@ -187,23 +219,25 @@ fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File) -> String 
     taken.extend(target.members.iter().map(|m| m.call.crate_name().to_owned()));
     let mut name = base.to_owned();
     while taken.contains(&name) || syn::parse_str::<syn::Ident>(&name).is_err() {
-        name.push_str(WRAPPER_SUFFIX);
+        name.push_str(suffix);
     }
     name
 }
 
 /// The names that items declare in their module.
 pub(super) fn item_names(items: &[Item]) -> BTreeSet<String> {
-    fn leaves(tree: &syn::UseTree, out: &mut BTreeSet<String>) {
+    fn leaves(tree: &syn::UseTree, parent: Option<&syn::Ident>, out: &mut BTreeSet<String>) {
         match tree {
-            syn::UseTree::Path(p) => leaves(&p.tree, out),
+            syn::UseTree::Path(p) => leaves(&p.tree, Some(&p.ident), out),
+            // `use a::{self}` declares `a`.
+            syn::UseTree::Name(n) if n.ident == "self" => out.extend(parent.map(ToString::to_string)),
             syn::UseTree::Name(n) => {
                 out.insert(n.ident.to_string());
             }
             syn::UseTree::Rename(r) => {
                 out.insert(r.rename.to_string());
             }
-            syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, out)),
+            syn::UseTree::Group(g) => g.items.iter().for_each(|t| leaves(t, parent, out)),
             _ => {}
         }
     }
@@ -221,7 +255,7 @@ pub(super) fn item_names(items: &[Item]) -> BTreeSet<String> {
             Item::Union(i) => &i.ident,
             Item::ExternCrate(i) => i.rename.as_ref().map_or(&i.ident, |(_, r)| r),
             Item::Use(u) => {
-                leaves(&u.tree, &mut out);
+                leaves(&u.tree, None, &mut out);
                 continue;
             }
             _ => continue,

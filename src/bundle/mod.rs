@@ -83,8 +83,11 @@ impl Bundle {
 /// [`Error::Unsupported`] for what can't be bundled, with the reason; I/O errors with the path.
 pub fn bundle(target: &TestTarget) -> Result<Bundle> {
     let builtin = builtin_cfgs(&target.call)?;
-    let gist_cfgs = builtin.clone().with("test");
-    let test_cfgs = builtin.union(&target.call.cfgs()).with("test");
+    // A gist is compiled as the target is: with the test harness, or as a program.
+    let program = !target.call.has_harness();
+    let harness = |cfgs: CfgSet| if program { cfgs } else { cfgs.with("test") };
+    let gist_cfgs = harness(builtin.clone());
+    let test_cfgs = harness(builtin.union(&target.call.cfgs()));
     let mut files = Vec::new();
     let mut inlined = |call: &RustcCall, cfgs: CfgSet| -> Result<(Mapped, Vec<(usize, usize)>)> {
         let mut inliner = inline::Inliner::new(call, cfgs, gist_cfgs.clone());
@@ -105,6 +108,7 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
     let mounted = mount::mount(mount::Parts { target, library: library.map(|(text, _)| text), test, members })?;
     let (text, map) = mounted.root.finish(files);
     let (wrapper, test_only) = match mounted.wrapper {
+        Some((name, _)) if program => (Some(name), Vec::new()),
         Some((name, start)) => (Some(name), vec![start]),
         None => (None, test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()),
     };

@@ -77,7 +77,7 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
             names: vec![joined.wrapper.clone()],
             module: Some(joined.wrapper.clone()),
             crate_name: target.call.crate_name().to_owned(),
-            text: parts.test.text.clone(),
+            text: joined.test_text,
         });
         root = joined.root;
         wrapper = Some((joined.wrapper, joined.start));

@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use cargo_gistify::reduce::Level;
+use cargo_gistify::workspace::capture::TargetKind;
 use cargo_gistify::workspace::{CargoOptions, Inline};
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -12,7 +13,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Turn one test of a Cargo project into a single, minimal, verified Rust file
+/// Turn one test (or one run of a program) of a Cargo project into a single, minimal, verified Rust file
 ///
 /// The test is built with coverage and run; the crate is bundled into one file and reduced to what ran and what
 /// rustc needs to compile that; the original test is put back, both are run and compared, and the scores printed.
@@ -22,7 +23,7 @@ const STYLES: Styles = Styles::styled()
 #[command(
     after_help = "Exit codes: 0 verified, 2 usage, 3 time-out, 4 no test selected, 5 unsupported or not deterministic,\n\
     70 internal, 96 set-up, 100 made but not verified, 101 project doesn't build, 102 metadata, 104 listing failed.\n\n\
-    Examples:\n  cargo gistify parse::empty_input\n  cargo gistify --test api --exact round_trip -o repro.rs\n  cargo gistify run repro.rs"
+    Examples:\n  cargo gistify parse::empty_input\n  cargo gistify --test api --exact round_trip -o repro.rs\n  cargo gistify --bin tool --stdin input.txt -- --sort\n  cargo gistify run repro.rs"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -37,7 +38,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// List every test of every target: place, kind, ignored, should-panic, group
     List(SelectionArgs),
-    /// Show what a test runs: functions, lines, regions, call counts
+    /// Show what a test or program runs: functions, lines, regions, call counts
     Trace(TraceArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
@@ -72,15 +73,33 @@ pub(crate) struct MakeArgs {
     /// Write the source map (JSON) here
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<Utf8PathBuf>,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// Seconds that one run of the test may take [default: 300; later runs ten times the first, at least 20]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+}
+
+/// How a program is called. Either of these (a bare `--`, too) selects the program of the one `--bin` or `--example`.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ProgramArgs {
+    /// Standard input of the program: as `--`, it says that the one --bin or --example is meant itself
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<Utf8PathBuf>,
+    /// Arguments of the program: behind `--` (there may be none) the one --bin or --example is meant itself, not its tests
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) args: Vec<String>,
+    /// There is a `--` on the command line.
+    #[arg(skip)]
+    pub(crate) dashes: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct TraceArgs {
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
     /// Show the source with a count at each line
     #[arg(long)]
     pub(crate) source: bool,
@@ -99,7 +118,7 @@ pub(crate) struct RunArgs {
     /// Do not reach for the network
     #[arg(long)]
     pub(crate) offline: bool,
-    /// Arguments for the test harness
+    /// Arguments for the test harness, or for the program that the gist is
     #[arg(last = true)]
     pub(crate) args: Vec<String>,
 }
@@ -149,15 +168,24 @@ pub(crate) struct CargoArgs {
     /// Unit tests of all binaries
     #[arg(long, help_heading = "Package and target selection")]
     bins: bool,
-    /// Unit tests of a binary
+    /// Unit tests of a binary, or with `--` the binary
     #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
     bin: Vec<String>,
     /// An integration test
     #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
     test: Vec<String>,
-    /// Tests of an example
+    /// Tests of an example, or with `--` the example
     #[arg(long, value_name = "NAME", help_heading = "Package and target selection")]
     example: Vec<String>,
+    /// Examples in the library's documentation
+    #[arg(long, help_heading = "Package and target selection")]
+    pub(crate) doc: bool,
+    /// Benchmarks are not supported; this says why
+    #[arg(long, value_name = "NAME", hide = true)]
+    bench: Vec<String>,
+    /// As --bench
+    #[arg(long, hide = true)]
+    benches: bool,
     /// Features to activate
     #[arg(short = 'F', long, value_name = "FEATURES", help_heading = "Feature selection")]
     features: Vec<String>,
@@ -203,6 +231,22 @@ pub(crate) struct CargoArgs {
 }
 
 impl CargoArgs {
+    /// Benchmarks that are asked for, as cargo's flag.
+    pub(crate) fn asked_benches(&self) -> Option<String> {
+        let named = self.bench.first().map(|name| format!("--bench {name}"));
+        named.or_else(|| self.benches.then(|| "--benches".to_owned()))
+    }
+
+    /// The one binary or example that is selected, when nothing else is.
+    pub(crate) fn only_program(&self) -> Option<(TargetKind, &str)> {
+        let others = self.doc || self.lib || self.bins || self.all_tests || self.all_examples || !self.test.is_empty();
+        match (self.bin.as_slice(), self.example.as_slice(), others) {
+            ([name], [], false) => Some((TargetKind::Bin, name)),
+            ([], [name], false) => Some((TargetKind::Example, name)),
+            _ => None,
+        }
+    }
+
     pub(crate) fn options(&self) -> CargoOptions {
         let a = self.clone();
         CargoOptions {

@@ -2,10 +2,14 @@
 
 use super::args::{MessageFormat, OutputArgs, SelectionArgs};
 use super::shell::Shell;
+use cargo_gistify::benches;
+use cargo_gistify::compile::{temp_dir, utf8};
+use cargo_gistify::doctests::{self, Doctest};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::tests::{self, Selection, Test};
-use cargo_gistify::workspace::capture::{TestTarget, build};
+use cargo_gistify::workspace::capture::{Build, TestTarget, build};
 use cargo_gistify::workspace::{CargoOptions, Inline, Workspace, relative};
+use tempfile::TempDir;
 
 /// A project, built, and the tests that were selected in it.
 pub(super) struct Selected {
@@ -13,12 +17,18 @@ pub(super) struct Selected {
     pub(super) targets: Vec<(TestTarget, Vec<Test>)>,
 }
 
+fn selection(args: &SelectionArgs) -> Selection {
+    Selection { patterns: args.tests.clone(), exact: args.exact, skip: args.skip.clone(), ignored: args.ignored }
+}
+
 /// Builds the project and selects tests.
 pub(super) fn select(args: &SelectionArgs, inline: Inline, shell: &Shell) -> Result<Selected> {
+    if let Some(test) = args.cargo.asked_benches() {
+        return Err(Error::Unsupported { test, reason: benches::REASON.to_owned() });
+    }
     let workspace = Workspace::load(CargoOptions { inline, ..args.cargo.options() })?;
-    let targets = build(&workspace, &|line| shell.cargo(line))?;
-    let selection =
-        Selection { patterns: args.tests.clone(), exact: args.exact, skip: args.skip.clone(), ignored: args.ignored };
+    let targets = build(&workspace, Build::Tests, &|line| shell.cargo(line))?;
+    let selection = selection(args);
     let mut names = Vec::new();
     let mut selected = Vec::new();
     let mut unlisted = None;
@@ -48,14 +58,64 @@ pub(super) fn select(args: &SelectionArgs, inline: Inline, shell: &Shell) -> Res
         shell.warn(&e.to_string());
     }
     if selected.is_empty() && !(args.tests.is_empty() && names.is_empty()) {
+        if let Some((pattern, bench)) = args.tests.iter().find_map(|t| Some((t, benches::named(&workspace, t, args.exact)?)))
+        {
+            let reason = format!("`{}` ({}:{}) is a benchmark; {}", bench.name, bench.file, bench.line, benches::REASON);
+            return Err(Error::Unsupported { test: pattern.clone(), reason });
+        }
         let pattern = args.tests.join("` or `");
         return Err(Error::NoTest { nearest: tests::nearest(&args.tests[0], names.iter().map(String::as_str)), pattern });
     }
     Ok(Selected { workspace, targets: selected })
 }
 
+/// A project, its libraries built, and the doctests that were selected in them.
+pub(super) struct SelectedDoctests {
+    pub(super) workspace: Workspace,
+    pub(super) doctests: Vec<(TestTarget, Doctest)>,
+    /// Where their executables go.
+    pub(super) room: TempDir,
+}
+
+/// Builds the libraries and selects doctests.
+pub(super) fn select_doctests(args: &SelectionArgs, inline: Inline, shell: &Shell) -> Result<SelectedDoctests> {
+    let workspace = Workspace::load(CargoOptions { inline, ..args.cargo.options() })?;
+    // Cargo has its own words for what can't be selected together with documentation.
+    let libraries = build(&workspace, Build::Doctests, &|line| shell.cargo(line))?;
+    let room = temp_dir()?;
+    let mut all = Vec::new();
+    for library in &libraries {
+        all.extend(doctests::list(&workspace, library, utf8(room.path())?)?);
+    }
+    let names: Vec<String> = all.iter().map(|(_, d)| d.test.name.clone()).collect();
+    let selection = selection(args);
+    all.retain(|(_, doctest)| selection.matches(&doctest.test));
+    if let (true, Some(first)) = (all.is_empty(), args.tests.first()) {
+        let nearest = tests::nearest(first, names.iter().map(String::as_str));
+        return Err(Error::NoTest { nearest, pattern: args.tests.join("` or `") });
+    }
+    Ok(SelectedDoctests { workspace, doctests: all, room })
+}
+
+/// Doctests as tests of their libraries.
+fn by_library(doctests: Vec<(TestTarget, Doctest)>) -> Vec<(TestTarget, Vec<Test>)> {
+    let mut out: Vec<(TestTarget, Vec<Test>)> = Vec::new();
+    for (target, Doctest { test, .. }) in doctests {
+        match out.last_mut() {
+            Some((last, tests)) if last.package_id == target.package_id => tests.push(test),
+            _ => out.push((target, vec![test])),
+        }
+    }
+    out
+}
+
 pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    let selected = select(args, Inline::None, shell)?;
+    let selected = if args.cargo.doc {
+        let SelectedDoctests { workspace, doctests, .. } = select_doctests(args, Inline::None, shell)?;
+        Selected { workspace, targets: by_library(doctests) }
+    } else {
+        select(args, Inline::None, shell)?
+    };
     let all: Vec<&Test> = selected.targets.iter().flat_map(|(_, tests)| tests).collect();
     match output.message_format {
         MessageFormat::Human => {

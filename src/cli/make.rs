@@ -1,18 +1,19 @@
 //! `cargo gistify TEST`: makes gists.
 
 use super::args::{Cli, MessageFormat};
-use super::list::{print_json, select};
+use super::list::print_json;
 use super::places::Places;
 use super::shell::Shell;
+use super::work::{Work, work};
 use cargo_gistify::error::{Error, ExitCode, Result};
-use cargo_gistify::gist::shell_word;
+use cargo_gistify::program::shell_word;
 use cargo_gistify::reduce::Goal;
 use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
-use cargo_gistify::road::{MakeOptions, Session, Task, tasks};
+use cargo_gistify::road::{MakeOptions, Session};
 use cargo_gistify::source::map::SourceMap;
+use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::Inline;
-use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -23,9 +24,10 @@ const TARGET_STAGES: u64 = 2;
 
 pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     let args = &cli.make;
-    if args.selection.tests.is_empty() {
+    if args.selection.tests.is_empty() && !args.program.is_meant() {
         return Err(Error::Usage(
-            "which test? pass (a part of) its path, like `cargo gistify parse::empty_input`; `cargo gistify list` shows all"
+            "which test? pass (a part of) its path, like `cargo gistify parse::empty_input`; `cargo gistify list` shows all; \
+             `--bin NAME -- ARGS` and `--example NAME -- ARGS` are for programs"
                 .into(),
         ));
     }
@@ -41,11 +43,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         (false, []) => Inline::None,
         (false, names) => Inline::Named(names.to_vec()),
     };
-    let selected = select(&args.selection, inline, shell)?;
+    let Work { workspace, mut targets, _room } = work(&args.selection, &args.program, inline, shell)?;
     let build_s = start.elapsed().as_secs_f64();
-    let work: Vec<(&TestTarget, Vec<Task>)> =
-        selected.targets.iter().map(|(t, tests)| (t, runnable(tests, args.selection.ignored, shell))).collect();
-    let total: usize = work.iter().map(|(_, tasks)| tasks.len()).sum();
+    for (_, tasks) in &mut targets {
+        tasks.retain(|t| is_runnable(t, args.selection.ignored, shell));
+    }
+    let total: usize = targets.iter().map(|(_, tasks)| tasks.len()).sum();
     if total == 0 {
         shell.error("only ignored tests match; pass --ignored to make gists of them");
         return Ok(ExitCode::NoTest as u8);
@@ -53,8 +56,8 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if args.map.is_some() && total > 1 {
         return Err(Error::Usage(format!("{total} tests match, and `--map` is for one; name it with --exact")));
     }
-    let places = Places::new(args.output_path.as_deref(), total, &selected.workspace.state_dir)?;
-    shell.start_bar(TEST_STAGES * total as u64 + TARGET_STAGES * work.len() as u64);
+    let places = Places::new(args.output_path.as_deref(), total, &workspace.state_dir)?;
+    shell.start_bar(TEST_STAGES * total as u64 + TARGET_STAGES * targets.len() as u64);
     let stage = |verb: &str, what: &str| shell.stage(verb, what);
     let mut code = ExitCode::Verified;
     let mut say = |report: &mut Report, own: ExitCode| {
@@ -70,18 +73,18 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     };
     // What tests share is charged to the first of them.
     let mut shared = Cost { wall_s: build_s, stages: BTreeMap::from([("build", build_s)]), ..Cost::default() };
-    for (target, tasks) in &work {
+    for (target, tasks) in &targets {
         let begun = Instant::now();
-        let session = match Session::open(&selected.workspace, target, &stage) {
+        forget_parsed();
+        let opened = tasks.iter().try_for_each(|t| t.compile(target));
+        let session = match opened.and_then(|()| Session::open(&workspace, target, &stage)) {
             Ok(session) => session,
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => {
                 shell.error(&e.to_string());
                 for task in tasks {
-                    say(
-                        &mut Report::failed(TestId::new(target, &task.name), &e, std::mem::take(&mut shared)),
-                        e.exit_code(),
-                    )?;
+                    let cost = std::mem::take(&mut shared);
+                    say(&mut Report::failed(TestId::new(target, task), &e, cost), e.exit_code())?;
                 }
                 continue;
             }
@@ -90,6 +93,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         shared.rustc_calls += session.prepare_calls();
         shared.stages.extend(&session.stages);
         for task in tasks {
+            forget_parsed();
             let begun = Instant::now();
             let options = MakeOptions {
                 goal: Goal { level: args.level.into(), stubs: args.allow_stubs },
@@ -97,7 +101,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                 timeout: args.timeout.map(Duration::from_secs),
                 file_name: places.file_name(target, task),
             };
-            let test = TestId::new(target, &task.name);
+            let test = TestId::new(target, task);
             let made = session.make(task, &options, &stage);
             let mut cost = std::mem::take(&mut shared);
             cost.wall_s += begun.elapsed().as_secs_f64();
@@ -109,7 +113,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                         write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;
                     }
                     if cli.output.message_format == MessageFormat::Human {
-                        summary(&report, &made, shell);
+                        summary(&task.what(), &report, &made, shell);
                     }
                     say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })?;
                 }
@@ -124,17 +128,21 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     Ok(code as u8)
 }
 
+/// Every text that was parsed stays in memory while somebody may ask where its tokens stand: nobody does between tasks.
+fn forget_parsed() {
+    proc_macro2::extra::invalidate_current_thread_spans();
+}
+
 /// Faults of the surroundings, which the next test would meet as well.
 fn ends_the_run(e: &Error) -> bool {
     matches!(e, Error::Interrupted | Error::Io { .. })
 }
 
-/// The tasks that are run: ignored ones only when asked for.
-fn runnable(tests: &[cargo_gistify::tests::Test], ignored: bool, shell: &Shell) -> Vec<Task> {
-    let (run, skipped): (Vec<Task>, Vec<Task>) =
-        tasks(tests.to_vec()).into_iter().partition(|t| ignored || t.tests.iter().any(|x| !x.ignored));
-    for t in skipped {
-        shell.warn(&format!("{} is ignored; pass --ignored to make a gist of it", t.name));
+/// Whether a task is run: ignored ones only when asked for.
+fn is_runnable(task: &Task, ignored: bool, shell: &Shell) -> bool {
+    let run = ignored || !task.is_ignored();
+    if !run {
+        shell.warn(&format!("{} is ignored; pass --ignored to make a gist of it", task.name()));
     }
     run
 }
@@ -152,16 +160,16 @@ fn map_json(map: &SourceMap) -> Result<String> {
     serde_json::to_string(&value).map_err(|e| Error::Internal(e.to_string()))
 }
 
-fn summary(report: &Report, made: &Made, shell: &Shell) {
+fn summary(what: &str, report: &Report, made: &Made, shell: &Shell) {
     let m = &report.metrics;
     let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
     let (code, whole) = (m.code_lines.unwrap_or(0), m.bundle_lines.unwrap_or(0).max(1));
     #[expect(clippy::cast_precision_loss, reason = "line counts are small")]
     let share = 100.0 * code as f64 / whole as f64;
     if made.verdict == Verdict::Ok {
-        shell.status("Verified", &format!("{} in {:.2}s", report.test.name, report.cost.wall_s));
+        shell.status("Verified", &format!("{what} in {:.2}s", report.cost.wall_s));
     } else {
-        shell.error(&format!("the gist of {} does not verify: {}\n{}", report.test.name, made.verdict.name(), made.reason));
+        shell.error(&format!("the gist of {what} does not verify: {}\n{}", made.verdict.name(), made.reason));
     }
     shell.status("Size", &format!("{code} of {whole} code lines ({share:.1}%)"));
     shell.status(

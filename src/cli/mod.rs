@@ -8,6 +8,7 @@ mod places;
 mod run;
 mod shell;
 mod trace;
+mod work;
 
 use args::{Cli, Command};
 use cargo_gistify::error::{Error, ExitCode};
@@ -21,13 +22,19 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
     if args.get(1).is_some_and(|a| a == "gistify") {
         args.remove(1);
     }
-    let cli = match Cli::try_parse_from(args) {
+    let dashes = args.iter().any(|a| a == "--");
+    let mut cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();
             return u8::try_from(e.exit_code()).unwrap_or(ExitCode::Usage as u8);
         }
     };
+    match &mut cli.command {
+        None => cli.make.program.dashes = dashes,
+        Some(Command::Trace(options)) => options.program.dashes = dashes,
+        Some(_) => {}
+    }
     let shell = Shell::new(&cli.output);
     let result = cargo_gistify::process::interrupt::install().and_then(|()| match &cli.command {
         None => make::make(&cli, &shell),

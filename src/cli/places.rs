@@ -4,7 +4,7 @@ use super::shell::Shell;
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, Result};
 use cargo_gistify::report::Made;
-use cargo_gistify::road::Task;
+use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::{TargetKind, TestTarget};
 use cargo_gistify::workspace::wrapper::{temp_file_in, write_atomically};
@@ -106,5 +106,6 @@ fn default_name(target: &TestTarget, task: &Task) -> String {
         TargetKind::Lib => String::new(),
         _ => target.selector().replace(' ', "-"),
     };
-    format!("{}{selector}-{}.rs", target.package, task.name.replace("::", "-"))
+    let parts = task.name().split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|part| !part.is_empty());
+    format!("{}{selector}-{}.rs", target.package, parts.collect::<Vec<_>>().join("-"))
 }

@@ -5,7 +5,7 @@ use super::shell::Shell;
 use camino::Utf8PathBuf;
 use cargo_gistify::compile::{temp_dir, utf8};
 use cargo_gistify::error::{Error, Result};
-use cargo_gistify::gist::{EmbeddedManifest, read_manifest, run_line_flags};
+use cargo_gistify::gist::{EmbeddedManifest, is_program, read_manifest, run_line_flags};
 use cargo_gistify::process::{self, Limits, run_inherited};
 use std::process::Command;
 
@@ -54,16 +54,10 @@ fn tool(name: &str, toolchain: Option<&String>) -> Command {
 
 fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8PathBuf) -> Result<u8> {
     let mut rustc = tool("rustc", args.toolchain.as_ref());
+    let program = is_program(text);
     rustc
-        .args([
-            "--edition",
-            manifest.edition.as_deref().unwrap_or("2021"),
-            "--test",
-            "--crate-name",
-            "gist",
-            "-A",
-            "warnings",
-        ])
+        .args(["--edition", manifest.edition.as_deref().unwrap_or("2021"), "--crate-name", "gist", "-A", "warnings"])
+        .args((!program).then_some("--test"))
         .args(run_line_flags(text))
         .arg(args.gist.as_str())
         .args(["-o", dir.join("gist").as_str()]);
@@ -71,9 +65,11 @@ fn std_only(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, dir: &Utf8P
     if !built.success() {
         return Ok(code(built));
     }
-    let mut list = Command::new(dir.join("gist"));
-    list.args(&args.args).arg("--list");
-    some_tests(args, &mut list)?;
+    if !program {
+        let mut list = Command::new(dir.join("gist"));
+        list.args(&args.args).arg("--list");
+        some_tests(args, &mut list)?;
+    }
     Ok(code(run_inherited(Command::new(dir.join("gist")).args(&args.args))?))
 }
 
@@ -92,22 +88,27 @@ fn with_dependencies(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, di
     let mut table = manifest.table.clone();
     let package = table.entry("package").or_insert_with(|| toml::Value::Table(toml::Table::new()));
     if let Some(package) = package.as_table_mut() {
-        package.insert("name".into(), "gist".into());
-        package.insert("version".into(), "0.0.0".into());
+        package.entry("name").or_insert_with(|| "gist".into());
+        package.entry("version").or_insert_with(|| "0.0.0".into());
         package.insert("publish".into(), false.into());
         package.entry("edition").or_insert_with(|| manifest.edition.clone().unwrap_or_else(|| "2021".into()).into());
     }
     table.insert("workspace".into(), toml::Value::Table(toml::Table::new()));
-    let lib: toml::Table =
-        toml::from_str("path = \"gist.rs\"\ndoctest = false").map_err(|e| Error::Internal(e.to_string()))?;
-    table.insert("lib".into(), toml::Value::Table(lib));
+    let program = is_program(text);
+    let target = if program {
+        "bin = [{ name = \"gist\", path = \"gist.rs\" }]"
+    } else {
+        "lib = { name = \"gist\", path = \"gist.rs\" }"
+    };
+    table.extend(toml::from_str::<toml::Table>(target).map_err(|e| Error::Internal(e.to_string()))?);
     std::fs::write(dir.join("Cargo.toml"), table.to_string()).map_err(Error::io("failed to write a manifest"))?;
     std::fs::write(dir.join("gist.rs"), text).map_err(Error::io("failed to copy the gist"))?;
     let mut cargo = tool("cargo", args.toolchain.as_ref());
     if args.toolchain.is_none() {
         cargo = cargo_gistify::workspace::cargo();
     }
-    cargo.args(["test", "--quiet", "--lib", "--manifest-path", dir.join("Cargo.toml").as_str()]);
+    cargo.args(if program { ["build", "--bins"] } else { ["test", "--lib"] });
+    cargo.args(["--quiet", "--manifest-path", dir.join("Cargo.toml").as_str()]);
     if args.offline {
         cargo.arg("--offline");
     }
@@ -115,6 +116,19 @@ fn with_dependencies(args: &RunArgs, manifest: &EmbeddedManifest, text: &str, di
         cargo.env("CARGO_TARGET_DIR", cache_dir()?);
     }
     cargo.env("RUSTFLAGS", format!("{} -Awarnings", std::env::var("RUSTFLAGS").unwrap_or_default()).trim());
+    if program {
+        // Programs of other gists have the same name, so only what it is made of is shared with them.
+        let shared = cargo.get_envs().find_map(|(name, value)| (name == "CARGO_TARGET_DIR").then_some(value?.to_owned()));
+        if let Some(shared) = shared.or_else(|| std::env::var_os("CARGO_TARGET_DIR")) {
+            cargo.env("CARGO_BUILD_BUILD_DIR", shared);
+        }
+        let out = dir.join("out");
+        let built = run_inherited(cargo.env_remove("CARGO_TARGET_DIR").args(["--target-dir", out.as_str()]))?;
+        if !built.success() {
+            return Ok(code(built));
+        }
+        return Ok(code(run_inherited(Command::new(out.join("debug/gist")).args(&args.args))?));
+    }
     let built = run_inherited(cargo.arg("--no-run"))?;
     if !built.success() {
         return Ok(code(built));

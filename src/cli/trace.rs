@@ -1,13 +1,13 @@
 //! `cargo gistify trace`
 
 use super::args::{MessageFormat, OutputArgs, TraceArgs};
-use super::list::{print_json, select};
+use super::list::print_json;
 use super::shell::Shell;
+use super::work::{Work, work};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::report::{SCHEMA, TestId};
-use cargo_gistify::road::tasks;
 use cargo_gistify::trace::{CoverageMap, TraceReport};
-use cargo_gistify::verify::run::{Cases, project_run};
+use cargo_gistify::verify::run::project_run;
 use cargo_gistify::workspace::Inline;
 use std::time::Duration;
 
@@ -21,23 +21,25 @@ struct Traced<'a> {
 }
 
 pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    let selected = select(&args.selection, Inline::None, shell)?;
-    let root = &selected.workspace.metadata.workspace_root;
-    let (build_dir, state_dir) = (&selected.workspace.build_dir, &selected.workspace.state_dir);
+    let Work { workspace, targets, _room } = work(&args.selection, &args.program, Inline::None, shell)?;
+    let root = &workspace.metadata.workspace_root;
+    let (build_dir, state_dir) = (&workspace.build_dir, &workspace.state_dir);
     let mut traced = 0;
-    for (target, tests) in &selected.targets {
+    for (target, tasks) in &targets {
+        tasks.iter().try_for_each(|t| t.compile(target))?;
         let map = CoverageMap::load(&[&target.executable])?;
-        for task in tasks(tests.clone()) {
-            if task.tests.iter().all(|t| t.ignored) && !args.selection.ignored {
-                shell.warn(&format!("{} is ignored; pass --ignored to trace it", task.name));
+        for task in tasks {
+            if task.is_ignored() && !args.selection.ignored {
+                shell.warn(&format!("{} is ignored; pass --ignored to trace it", task.name()));
                 continue;
             }
-            shell.status("Tracing", &task.name);
-            let cases =
-                Cases { names: task.tests.iter().map(|t| t.name.clone()).collect(), ignored: args.selection.ignored };
-            let run = project_run(target, &cases, Some(&map), Duration::from_secs(args.timeout))?;
+            let what = task.what();
+            shell.status("Tracing", &what);
+            let entry = task.entry(target, args.selection.ignored);
+            let limit = Duration::from_secs(args.timeout);
+            let run = project_run(target, &entry, Some(&map), limit)?;
             if run.timed_out() {
-                return Err(Error::TimeOut { what: format!("the test {}", task.name), limit_s: args.timeout });
+                return Err(entry.time_out(limit));
             }
             let coverage = run.coverage().cloned().unwrap_or_default();
             let ours = |path: &camino::Utf8Path| {
@@ -46,16 +48,15 @@ pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Res
             };
             let report = TraceReport::new(&coverage, root, ours);
             if report.trace_length == 0 {
-                let why =
-                    if coverage.is_empty() { "the test's process left no profile" } else { "no code of the project ran" };
-                return Err(Error::Unsupported { test: task.name.clone(), reason: format!("its profile is empty: {why}") });
+                let why = if coverage.is_empty() { "its process left no profile" } else { "no code of the project ran" };
+                return Err(Error::Unsupported { test: what, reason: format!("its profile is empty: {why}") });
             }
             traced += 1;
             match output.message_format {
-                MessageFormat::Human if args.source => anstream::print!("{}\n\n{}", task.name, report.listing(root)?),
-                MessageFormat::Human => anstream::print!("{}\n\n{}", task.name, report.text()),
+                MessageFormat::Human if args.source => anstream::print!("{what}\n\n{}", report.listing(root)?),
+                MessageFormat::Human => anstream::print!("{what}\n\n{}", report.text()),
                 MessageFormat::Json | MessageFormat::JsonPretty => {
-                    let test = TestId::new(target, &task.name);
+                    let test = TestId::new(target, task);
                     print_json(
                         &Traced { schema: SCHEMA, test, report: &report },
                         output.message_format == MessageFormat::JsonPretty,

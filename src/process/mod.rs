@@ -1,4 +1,5 @@
-//! Children: each in a process group of its own, with a time limit, closed stdin and capped output.
+//! Children: each in a process group of its own, with a time limit, closed stdin (unless a file is given) and capped
+//! output.
 //!
 //! Every child of this tool is started here, so Ctrl-C can end all of them ([`interrupt`]).
 
@@ -46,13 +47,13 @@ impl Output {
     /// Standard output as text.
     #[must_use]
     pub fn stdout_text(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).into_owned()
+        text(&self.stdout)
     }
 
     /// Standard error as text.
     #[must_use]
     pub fn stderr_text(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).into_owned()
+        text(&self.stderr)
     }
 
     /// The signal that ended the child, if one did.
@@ -62,12 +63,30 @@ impl Output {
     }
 }
 
-/// Runs `command` with both outputs captured.
+/// What a child printed, as text. Bytes that are no UTF-8 are shown as `\xff`, so that two different ones stay different.
+fn text(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        out.extend(chunk.invalid().iter().map(|b| format!("\\x{b:02x}")));
+    }
+    out
+}
+
+/// Runs `command` with both outputs captured and nothing to read.
 ///
 /// # Errors
 /// When it can't be started, or when the run is interrupted. A non-zero exit is not an error.
 pub fn run(command: &mut Command, limits: Limits) -> Result<Output> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    run_fed(command, Stdio::null(), limits)
+}
+
+/// Runs `command` with both outputs captured and its standard input given.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_fed(command: &mut Command, input: Stdio, limits: Limits) -> Result<Output> {
+    command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (mut child, group) = spawn(command)?;
     let max = limits.max_output;
     let out = child.stdout.take().map(|r| std::thread::spawn(move || read_capped(r, max)));
@@ -187,6 +206,20 @@ mod unit {
     fn both_outputs_and_the_status_come_back() {
         let out = run(&mut sh("echo out; echo err >&2; exit 7"), Limits::default()).unwrap();
         assert_eq!((out.status.code(), out.stdout_text().as_str(), out.stderr_text().as_str()), (Some(7), "out\n", "err\n"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay_apart() {
+        assert_eq!(text(b"a\xff\xc3\xa4\xc3"), "a\\xffä\\xc3");
+    }
+
+    #[test]
+    fn a_file_is_read_as_standard_input() {
+        let mut file = tempfile::tempfile().unwrap();
+        std::io::Write::write_all(&mut file, b"fed").unwrap();
+        std::io::Seek::rewind(&mut file).unwrap();
+        let out = run_fed(&mut sh("cat"), file.into(), Limits::default()).unwrap();
+        assert_eq!(out.stdout_text(), "fed");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How a test ended: libtest's output of one run, and the comparison of two runs.
+//! How an entry ended: libtest's output of one run (or a program's), and the comparison of two runs.
 //!
 //! The run is `BIN --exact NAME… --nocapture --test-threads=1` (without `--nocapture` works too), in libtest's
 //! human format, which is all that is stable. There the test's own output stands between `test NAME ... ` and its
@@ -97,6 +97,12 @@ impl Outcome {
         let mut cases = BTreeMap::new();
         let own = split_frame(stdout, selected, &mut cases).unwrap_or_else(|| stdout.to_owned());
         Outcome { cases, exit, stdout: own, stderr: stderr.to_owned() }
+    }
+
+    /// What a program did: all that it prints is its own, whatever it looks like.
+    #[must_use]
+    pub fn of_program(stdout: &str, stderr: &str, exit: ExitClass) -> Outcome {
+        Outcome { cases: BTreeMap::new(), exit, stdout: stdout.to_owned(), stderr: stderr.to_owned() }
     }
 
     /// The outcome with both texts masked.
@@ -366,6 +372,13 @@ mod unit {
     fn another_harness_has_no_cases() {
         let o = parse("all fine\n");
         assert_eq!((o.cases.len(), o.stdout.as_str()), (0, "all fine\n"));
+    }
+
+    #[test]
+    fn a_program_that_prints_like_libtest_is_not_taken_for_it() {
+        let text = format!("\nrunning 1 test\ntest a ... x\nok\n{RESULT}");
+        let o = Outcome::of_program(&text, "", ExitClass::Success);
+        assert_eq!((o.cases.len(), o.stdout), (0, text));
     }
 
     #[test]

@@ -1,23 +1,115 @@
-//! Runs: the test in the project, several times, and the gist in an empty directory.
+//! Runs: the entry (a test, or a program) in the project, several times, and the gist in an empty directory.
 
 use super::mask::{Masks, masks};
 use super::normalise::Normaliser;
 use super::outcome::{ExitClass, Outcome};
 use crate::compile::{FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
-use crate::process::{Limits, Output, run};
+use crate::process::{Limits, Output, run_fed};
+use crate::program::Program;
 use crate::source::map::{SourceMap, line_starts, position};
 use crate::trace::{Coverage, CoverageMap};
 use crate::workspace::capture::TestTarget;
 use camino::Utf8Path;
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How often the test is run in the project.
+/// How often an entry is run in the project.
 pub const REFERENCE_RUNS: usize = 3;
 
 /// What the temporary folder of a run is called in outputs that are compared.
 const TEMP: &str = "<tmp>";
+
+/// What the folder that a run has is called there, and the project's.
+const PROJECT: &str = "<project>";
+
+/// What the executable is called in outputs that are compared.
+const EXECUTABLE: &str = "<executable>";
+
+/// What is run, on both sides.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// Cases of libtest.
+    Tests(Cases),
+    /// The program itself.
+    Program(Program),
+}
+
+impl Entry {
+    /// Paths of the cases in the project; a program has none.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        match self {
+            Entry::Tests(cases) => &cases.names,
+            Entry::Program(_) => &[],
+        }
+    }
+
+    /// What stands behind the program's name on a command line; tests have another one.
+    #[must_use]
+    pub fn call(&self) -> Option<String> {
+        match self {
+            Entry::Tests(_) => None,
+            Entry::Program(program) => Some(program.call()),
+        }
+    }
+
+    /// Where it runs in the project.
+    fn dir<'a>(&'a self, target: &'a TestTarget) -> &'a Utf8Path {
+        match self {
+            Entry::Tests(_) => &target.package_dir,
+            Entry::Program(program) => &program.dir,
+        }
+    }
+
+    /// The entry as messages name it.
+    fn what(&self) -> String {
+        match self {
+            Entry::Tests(cases) => cases.names.first().cloned().unwrap_or_default(),
+            Entry::Program(program) => program.to_string(),
+        }
+    }
+
+    /// An error for a run that did not end in time.
+    #[must_use]
+    pub fn time_out(&self, limit: Duration) -> Error {
+        let kind = match self {
+            Entry::Tests(_) => "test",
+            Entry::Program(_) => "program",
+        };
+        Error::TimeOut { what: format!("the {kind} {}", self.what()), limit_s: limit.as_secs() }
+    }
+
+    /// How a run ended, of texts that are normalised.
+    fn outcome(&self, stdout: &str, stderr: &str, exit: ExitClass) -> Outcome {
+        match self {
+            Entry::Tests(cases) => {
+                let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
+                Outcome::parse(stdout, stderr, exit, &selected)
+            }
+            Entry::Program(_) => Outcome::of_program(stdout, stderr, exit),
+        }
+    }
+
+    /// Tells an executable what to run, and runs it. `names` are those of the cases in that executable.
+    fn run(&self, mut command: Command, names: &[String], timeout: Duration) -> Result<Output> {
+        pin_environment(&mut command);
+        let limits = Limits { timeout: Some(timeout), ..Limits::default() };
+        let input = match self {
+            Entry::Tests(cases) => {
+                test_args(&mut command, names, cases.ignored);
+                Stdio::null()
+            }
+            Entry::Program(program) => {
+                // What a program is called may be in what it prints.
+                command.arg0(&program.name).args(&program.args);
+                program.input()?
+            }
+        };
+        run_fed(&mut command, input, limits)
+    }
+}
 
 /// Which cases are run: the paths in the project, and what libtest is told.
 #[derive(Clone, Debug)]
@@ -28,7 +120,7 @@ pub struct Cases {
     pub ignored: bool,
 }
 
-/// How a test ends in the project.
+/// How an entry ends in the project.
 #[derive(Debug)]
 pub struct Reference {
     /// What all runs agree on.
@@ -78,15 +170,12 @@ impl ProjectRun {
     }
 }
 
-fn test_args(command: &mut Command, names: impl IntoIterator<Item = impl AsRef<str>>, ignored: bool) {
+fn test_args(command: &mut Command, names: &[String], ignored: bool) {
     command.args(["--exact", "--nocapture", "--test-threads=1", "--color=never"]);
     if ignored {
         command.arg("--include-ignored");
     }
-    for name in names {
-        command.arg(name.as_ref());
-    }
-    pin_environment(command);
+    command.args(names);
 }
 
 /// The same surroundings for both sides.
@@ -116,27 +205,41 @@ fn pin_environment(command: &mut Command) {
     }
 }
 
-/// Runs the test once in the project.
+/// Runs an entry once in the project.
 ///
 /// # Errors
 /// When the executable can't be started, or its profile can't be read.
-pub fn project_run(target: &TestTarget, cases: &Cases, map: Option<&CoverageMap>, timeout: Duration) -> Result<ProjectRun> {
+pub fn project_run(target: &TestTarget, entry: &Entry, map: Option<&CoverageMap>, timeout: Duration) -> Result<ProjectRun> {
     let profiles = temp_dir()?;
     // Two runs at once must not meet in the same temporary folder.
     let temp = temp_dir()?;
     let mut command = Command::new(&target.executable);
-    command
-        .current_dir(&target.package_dir)
-        .env("TMPDIR", temp.path())
-        .envs(&target.call.env)
-        .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
-    test_args(&mut command, &cases.names, cases.ignored);
-    let output = run(&mut command, Limits { timeout: Some(timeout), ..Limits::default() })?;
+    command.current_dir(entry.dir(target));
+    match entry {
+        // A program is run by people, without cargo.
+        Entry::Program(program) if !program.by_cargo => without_cargo(&mut command, target),
+        _ => command.envs(&target.call.env),
+    };
+    command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    let output = entry.run(command, entry.names(), timeout)?;
     let coverage = match map {
         Some(map) => Some(map.coverage(utf8(profiles.path())?)?),
         None => None,
     };
     Ok(ProjectRun { output, coverage, temp: temp.path().to_string_lossy().into_owned() })
+}
+
+/// The environment outside of cargo: its variables are gone, but those by which libraries are found.
+fn without_cargo<'a>(command: &'a mut Command, target: &TestTarget) -> &'a mut Command {
+    for (name, value) in target.call.env.iter().filter(|(name, _)| name.contains("LIBRARY_PATH")) {
+        command.env(name, value);
+    }
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|n| n.starts_with("CARGO_")) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 fn class(output: &Output) -> ExitClass {
@@ -147,29 +250,30 @@ fn class(output: &Output) -> ExitClass {
 ///
 /// # Errors
 /// [`Error::Nondeterministic`] when they agree on too little; [`Error::TimeOut`] when one did not end.
-pub fn reference(target: &TestTarget, cases: &Cases, runs: Vec<ProjectRun>, timeout: Duration) -> Result<Reference> {
-    let what = || cases.names.first().cloned().unwrap_or_default();
-    let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
+pub fn reference(target: &TestTarget, entry: &Entry, runs: Vec<ProjectRun>, timeout: Duration) -> Result<Reference> {
+    let what = || entry.what();
     let mut outcomes = Vec::new();
     let mut coverage = None;
     let mut wall = Duration::ZERO;
     for r in runs {
         if r.output.timed_out {
-            return Err(Error::TimeOut { what: format!("the test {}", what()), limit_s: timeout.as_secs() });
+            return Err(entry.time_out(timeout));
+        }
+        if r.output.truncated {
+            let mib = Limits::default().max_output >> 20;
+            let reason = format!("it prints more than {mib} MiB, which is too much to compare");
+            return Err(Error::Unsupported { test: what(), reason });
         }
         wall = wall.max(r.output.wall);
-        let normaliser = Normaliser {
-            location: None,
-            tests: Vec::new(),
-            types: Vec::new(),
-            paths: vec![
-                (r.temp.clone(), TEMP.into()),
-                (format!("{}/", target.call.cwd), String::new()),
-                (target.call.cwd.to_string(), "<project>".into()),
-            ],
-        };
+        let paths = vec![
+            (r.temp.clone(), TEMP.into()),
+            (target.call.cwd.to_string(), PROJECT.into()),
+            (entry.dir(target).to_string(), PROJECT.into()),
+            (target.executable.to_string(), EXECUTABLE.into()),
+        ];
+        let normaliser = Normaliser { location: None, tests: Vec::new(), types: Vec::new(), paths };
         let (stdout, stderr) = (normaliser.apply(&r.output.stdout_text()), normaliser.apply(&r.output.stderr_text()));
-        outcomes.push(Outcome::parse(&stdout, &stderr, class(&r.output), &selected));
+        outcomes.push(entry.outcome(&stdout, &stderr, class(&r.output)));
         coverage = coverage.or(r.coverage);
     }
     let Some(first) = outcomes.first() else { return Err(Error::Internal("no reference run".into())) };
@@ -222,7 +326,7 @@ pub struct GistRun<'a> {
 pub fn gist_run(
     target: &TestTarget,
     gist: &GistRun<'_>,
-    cases: &Cases,
+    entry: &Entry,
     reference: &Reference,
     timeout: Duration,
 ) -> Result<(Outcome, Coverage)> {
@@ -230,22 +334,10 @@ pub fn gist_run(
     let profiles = temp_dir()?;
     let temp = temp_dir()?;
     let mut command = Command::new(gist.executable);
-    command
-        .current_dir(room.path())
+    without_cargo(command.current_dir(room.path()), target)
         .env("TMPDIR", temp.path())
         .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
-    for (name, value) in &target.call.env {
-        if name.contains("LIBRARY_PATH") {
-            command.env(name, value);
-        }
-    }
-    for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|n| n.starts_with("CARGO_")) {
-            command.env_remove(name);
-        }
-    }
-    test_args(&mut command, &gist.names, cases.ignored);
-    let output = run(&mut command, Limits { timeout: Some(timeout), ..Limits::default() })?;
+    let output = entry.run(command, &gist.names, timeout)?;
     let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?)?;
     let lines = line_starts(gist.text);
     let location = gist.map.map(|map| -> Box<super::normalise::MapLocation<'_>> {
@@ -260,17 +352,16 @@ pub fn gist_run(
     });
     let normaliser = Normaliser {
         location,
-        tests: gist.names.iter().cloned().zip(cases.names.iter().cloned()).collect(),
+        tests: gist.names.iter().cloned().zip(entry.names().iter().cloned()).collect(),
         types: gist.types.clone(),
         paths: vec![
             (temp.path().to_string_lossy().into_owned(), TEMP.into()),
-            (room.path().to_string_lossy().into_owned(), "<project>".into()),
+            (room.path().to_string_lossy().into_owned(), PROJECT.into()),
+            (gist.executable.to_string(), EXECUTABLE.into()),
         ],
     };
     let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
-    let selected: Vec<&str> = cases.names.iter().map(String::as_str).collect();
-    let outcome =
-        Outcome::parse(&stdout, &stderr, class(&output), &selected).masked(&reference.stdout_masks, &reference.stderr_masks);
+    let outcome = entry.outcome(&stdout, &stderr, class(&output)).masked(&reference.stdout_masks, &reference.stderr_masks);
     Ok((outcome, coverage))
 }
 

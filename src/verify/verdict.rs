@@ -2,7 +2,7 @@
 
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
-use super::run::{Cases, GistRun, Reference, gist_run};
+use super::run::{Entry, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use crate::compile::{Compiler, temp_dir, utf8};
 use crate::error::{Error, Result};
@@ -76,12 +76,12 @@ impl Verified {
 pub struct Claim<'a> {
     /// The target of the test in the project.
     pub target: &'a TestTarget,
-    /// The test's original text.
+    /// The original text of the test, or of the program's `main`.
     pub original: &'a OriginalTest,
     /// How it ends in the project.
     pub reference: &'a Reference,
-    /// Its cases in the project.
-    pub cases: &'a Cases,
+    /// What is run, as it is called in the project.
+    pub entry: &'a Entry,
     /// Its cases in the gist.
     pub gist_names: &'a [String],
     /// Names of the crates under test.
@@ -137,7 +137,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         names: claim.gist_names.to_vec(),
         types: claim.types.to_vec(),
     };
-    let (outcome, coverage) = gist_run(claim.target, &run, claim.cases, claim.reference, claim.timeout)?;
+    let (outcome, coverage) = gist_run(claim.target, &run, claim.entry, claim.reference, claim.timeout)?;
     let comparison = compare(&claim.reference.outcome, &outcome);
     let verdict = match (&comparison, outcome.exit) {
         (c, _) if c.equal => Verdict::Ok,
@@ -147,7 +147,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     let reason = match (verdict, comparison.differs) {
         (Verdict::Ok, _) => String::new(),
         (_, Some(Which::Exit)) => {
-            format!("it ends as {:?}, the test as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
+            format!("it ends as {:?}, the original as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
         }
         _ => comparison.diff.clone(),
     };

@@ -1,4 +1,5 @@
-//! The instrumented build: one `cargo test --no-run` with this binary as the workspace wrapper.
+//! The instrumented build: one `cargo test --no-run` (or, for a program, `cargo build`) with this binary as the
+//! workspace wrapper.
 
 use super::record::{Extern, RustcCall};
 use super::{Workspace, cargo, wrapper};
@@ -22,6 +23,8 @@ pub enum TargetKind {
     Example,
     /// Tests in a benchmark target (`--bench NAME`).
     Bench,
+    /// The documentation of the library (`--doc`).
+    Doc,
 }
 
 impl TargetKind {
@@ -34,11 +37,43 @@ impl TargetKind {
             TargetKind::Test => "integration",
             TargetKind::Example => "example",
             TargetKind::Bench => "bench",
+            TargetKind::Doc => "doc",
         }
     }
 }
 
-/// A target with tests, built and instrumented.
+/// What is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// The test executables of the selected targets.
+    Tests,
+    /// The selected binaries and examples themselves.
+    Programs,
+    /// The libraries, for their doctests.
+    Doctests,
+}
+
+impl Build {
+    /// What cargo is told.
+    fn args(self) -> &'static [&'static str] {
+        match self {
+            Build::Tests => &["test", "--no-run"],
+            Build::Programs => &["build"],
+            Build::Doctests => &["test", "--doc"],
+        }
+    }
+
+    /// Whether an artifact is one that was asked for, and not only built along the way.
+    fn is_for(self, artifact: &Artifact) -> bool {
+        match self {
+            Build::Tests => artifact.profile.test,
+            Build::Programs => !artifact.profile.test && !is_build_script(artifact) && artifact.executable.is_some(),
+            Build::Doctests => false,
+        }
+    }
+}
+
+/// A target, built and instrumented: with its tests, or as the program that it is.
 #[derive(Clone, Debug)]
 pub struct TestTarget {
     /// The package.
@@ -51,7 +86,7 @@ pub struct TestTarget {
     pub kind: TargetKind,
     /// The target's name, as cargo has it.
     pub name: String,
-    /// The instrumented test executable.
+    /// The instrumented executable.
     pub executable: Utf8PathBuf,
     /// How it was compiled.
     pub call: RustcCall,
@@ -106,6 +141,7 @@ impl TestTarget {
             TargetKind::Test => format!("--test {}", self.name),
             TargetKind::Example => format!("--example {}", self.name),
             TargetKind::Bench => format!("--bench {}", self.name),
+            TargetKind::Doc => "--doc".to_owned(),
         }
     }
 
@@ -174,36 +210,53 @@ fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
     std::iter::once(name.to_owned()).chain(numbered).find(|n| !taken(n)).unwrap_or_default()
 }
 
-/// Builds the selected test targets, instrumented, and gives them with their recorded calls.
+/// Builds the selected targets, instrumented, and gives them with their recorded calls. For doctests these are the
+/// libraries with the calls of rustdoc, and without an executable.
 ///
 /// `status` gets cargo's own status lines (`Compiling …`) as they come.
 ///
 /// # Errors
 /// [`Error::BuildFailed`] with all that cargo said; [`Error::Usage`] when cargo does not accept the selection.
-pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<TestTarget>> {
+pub fn build(workspace: &Workspace, what: Build, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<TestTarget>> {
     let records = workspace.records_dir();
     std::fs::create_dir_all(&records).map_err(Error::io("failed to make a directory for records"))?;
-    let mut artifacts = cargo_test(workspace, &records, status)?;
+    // Calls of rustdoc belong to one run.
+    let room = tempfile::Builder::new().prefix("gistify-").tempdir();
+    let room = room.map_err(Error::io("failed to make a temporary directory"))?;
+    let rustdoc = Utf8Path::from_path(room.path()).filter(|_| what == Build::Doctests);
+    let mut artifacts = cargo_build(workspace, what, &records, rustdoc, status)?;
     // An artifact that is fresh but has no record of ours (removed, or by another version of this tool): only a
     // rebuild brings it back.
     let known = |record: &Utf8PathBuf| RustcCall::read(record).is_ok_and(|call| call.tool == wrapper::tool());
-    let lost: Vec<&Utf8PathBuf> = artifacts
+    let lost: Vec<Utf8PathBuf> = artifacts
         .iter()
         .filter(|a| workspace.is_bundled(&a.package_id) && !is_build_script(a))
-        .flat_map(|a| a.executable.iter().chain(&a.filenames))
-        .filter(|f| in_deps(f) && wrapper::record_of(f, &records).is_some_and(|r| !known(&r)))
+        .flat_map(|a| a.filenames.iter().cloned().chain(hashed_executable(workspace, what, a)))
+        .filter(|f| has_hash(workspace, f) && wrapper::record_of(f, &records).is_some_and(|r| !known(&r)))
         .collect();
     if !lost.is_empty() {
         for file in lost {
             let _ = std::fs::remove_file(file);
         }
-        artifacts = cargo_test(workspace, &records, status)?;
+        artifacts = cargo_build(workspace, what, &records, rustdoc, status)?;
     }
     let libraries = library_records(workspace, &artifacts, &records);
-    let mut targets = Vec::new();
-    for artifact in &artifacts {
-        if let (true, Some(executable)) = (artifact.profile.test, &artifact.executable) {
-            targets.push(test_target(workspace, artifact, executable, &records, &libraries)?);
+    let mut targets = match rustdoc {
+        Some(calls) => documented(workspace, calls, &libraries)?,
+        None => Vec::new(),
+    };
+    let wanted = || artifacts.iter().filter(|a| what.is_for(a));
+    for (i, artifact) in wanted().enumerate() {
+        // Cargo puts programs of one name in one place: which package's is there can't be told.
+        if wanted().take(i).any(|a| a.executable == artifact.executable && a.package_id != artifact.package_id) {
+            let name = &artifact.target.name;
+            return Err(Error::Usage(format!("several packages have a `{name}`; choose one with `-p`")));
+        }
+    }
+    for artifact in wanted() {
+        if let Some(executable) = &artifact.executable {
+            let hashed = hashed_executable(workspace, what, artifact);
+            targets.push(test_target(workspace, artifact, executable, hashed, &records, &libraries)?);
         }
     }
     targets.sort_by(|a, b| (&a.package, a.kind, &a.name).cmp(&(&b.package, b.kind, &b.name)));
@@ -211,8 +264,45 @@ pub fn build(workspace: &Workspace, status: &(dyn Fn(&str) + Sync)) -> Result<Ve
 }
 
 /// Whether the file is an intermediate artifact, which has the hash in its name (uplifted copies do not).
-fn in_deps(file: &Utf8Path) -> bool {
-    file.parent().and_then(Utf8Path::file_name) == Some("deps") && matches!(file.extension(), None | Some("rlib" | "rmeta"))
+fn has_hash(workspace: &Workspace, file: &Utf8Path) -> bool {
+    let dir = file.parent().and_then(Utf8Path::file_name);
+    matches!(dir, Some("deps" | "examples"))
+        && !file.starts_with(out_dir(workspace))
+        && matches!(file.extension(), None | Some("rlib" | "rmeta"))
+}
+
+/// An artifact's executable under the name that has the hash in it. Cargo names that of a test; of a program it names the
+/// uplifted copy, which is the same file under a second name (or has the same content, on another file system).
+fn hashed_executable(workspace: &Workspace, what: Build, artifact: &Artifact) -> Option<Utf8PathBuf> {
+    let executable = artifact.executable.as_ref().filter(|_| what.is_for(artifact))?;
+    if artifact.profile.test {
+        return Some(executable.clone());
+    }
+    let profile = executable.strip_prefix(out_dir(workspace)).ok()?.parent()?;
+    let built = workspace.build_dir.join(profile);
+    let dir = if built.file_name() == Some("examples") { built } else { built.join("deps") };
+    let prefix = format!("{}-", artifact.target.name.replace('-', "_"));
+    let named = |f: &Utf8PathBuf| f.extension().is_none() && f.file_name().is_some_and(|n| n.starts_with(&prefix));
+    let mut files: Vec<Utf8PathBuf> = dir.read_dir_utf8().ok()?.filter_map(|e| Some(e.ok()?.into_path())).collect();
+    files.retain(named);
+    let linked = files.iter().find(|f| is_link_of(f, executable));
+    linked.or_else(|| files.iter().find(|f| is_copy_of(f, executable))).cloned()
+}
+
+/// Two names of one file.
+fn is_link_of(a: &Utf8Path, b: &Utf8Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    matches!((a.metadata(), b.metadata()), (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino()))
+}
+
+fn is_copy_of(a: &Utf8Path, b: &Utf8Path) -> bool {
+    let size = |f: &Utf8Path| f.metadata().map(|m| m.len()).ok();
+    size(a).is_some() && size(a) == size(b) && matches!((std::fs::read(a), std::fs::read(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Where cargo puts final artifacts for us.
+fn out_dir(workspace: &Workspace) -> Utf8PathBuf {
+    workspace.state_dir.join("out")
 }
 
 fn is_build_script(artifact: &Artifact) -> bool {
@@ -239,10 +329,12 @@ fn test_target(
     workspace: &Workspace,
     artifact: &Artifact,
     executable: &Utf8Path,
+    hashed: Option<Utf8PathBuf>,
     records: &Utf8Path,
     libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>,
 ) -> Result<TestTarget> {
-    let record = wrapper::record_of(executable, records)
+    let record = hashed
+        .and_then(|file| wrapper::record_of(&file, records))
         .filter(|r| r.exists())
         .ok_or_else(|| Error::Internal(format!("cargo built {executable} without calling the wrapper")))?;
     let mut call = RustcCall::read(&record)?;
@@ -259,10 +351,7 @@ fn test_target(
         Some(CargoKind::Bench) => TargetKind::Bench,
         _ => TargetKind::Lib,
     };
-    let mut used = Vec::new();
-    collect(&call, libraries, &mut used);
-    let own = used.iter().position(|b| b.package_id == artifact.package_id && kind != TargetKind::Lib);
-    let library = own.map(|i| used.remove(i));
+    let (library, members) = used_by(&call, &artifact.package_id, kind, libraries);
     Ok(TestTarget {
         package_id: artifact.package_id.clone(),
         package: package.name.to_string(),
@@ -272,7 +361,7 @@ fn test_target(
         executable: executable.to_owned(),
         call,
         library,
-        members: used,
+        members,
     })
 }
 
@@ -299,17 +388,69 @@ fn collect(call: &RustcCall, libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>, out:
     }
 }
 
+/// The library of the package that a target uses, and the libraries of other packages.
+fn used_by(
+    call: &RustcCall,
+    package: &PackageId,
+    kind: TargetKind,
+    libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>,
+) -> (Option<BuiltCrate>, Vec<BuiltCrate>) {
+    let mut used = Vec::new();
+    collect(call, libraries, &mut used);
+    let own = used.iter().position(|b| b.package_id == *package && kind != TargetKind::Lib);
+    let library = own.map(|i| used.remove(i));
+    (library, used)
+}
+
+/// The libraries whose documentation rustdoc was to test, from the calls that were written down.
+fn documented(
+    workspace: &Workspace,
+    calls: &Utf8Path,
+    libraries: &BTreeMap<Utf8PathBuf, BuiltCrate>,
+) -> Result<Vec<TestTarget>> {
+    let mut targets = Vec::new();
+    for file in calls.read_dir_utf8().into_iter().flatten().filter_map(|e| Some(e.ok()?.into_path())) {
+        let call = RustcCall::read(&file)?;
+        let root = call.root()?;
+        let all = workspace.metadata.workspace_packages().into_iter();
+        let mut all = all.flat_map(|p| p.targets.iter().map(move |t| (p, t)));
+        let found = all.find(|(_, t)| t.src_path == root);
+        let (package, lib) = found
+            .ok_or_else(|| Error::Internal(format!("cargo tests the documentation of {root}, which no package has")))?;
+        let (library, members) = used_by(&call, &package.id, TargetKind::Doc, libraries);
+        targets.push(TestTarget {
+            package_id: package.id.clone(),
+            package: package.name.to_string(),
+            package_dir: package.manifest_path.parent().unwrap_or(Utf8Path::new("/")).to_owned(),
+            kind: TargetKind::Doc,
+            name: lib.name.clone(),
+            executable: Utf8PathBuf::new(),
+            call,
+            library,
+            members,
+        });
+    }
+    Ok(targets)
+}
+
 /// Runs cargo and collects its artifacts.
-fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) + Sync)) -> Result<Vec<Artifact>> {
+fn cargo_build(
+    workspace: &Workspace,
+    what: Build,
+    records: &Utf8Path,
+    rustdoc: Option<&Utf8Path>,
+    status: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<Artifact>> {
     wrapper::save_base_env(records)?;
     let this = std::env::current_exe().map_err(Error::io("failed to find this program's own path"))?;
     let options = &workspace.options;
     let mut command = cargo();
     command
-        .args(["test", "--no-run", "--message-format", "json-render-diagnostics"])
+        .args(what.args())
+        .args(["--message-format", "json-render-diagnostics"])
         .args(options.common())
         .args(options.selection())
-        .args(["--target-dir", workspace.state_dir.join("out").as_str()])
+        .args(["--target-dir", out_dir(workspace).as_str()])
         .arg("--config")
         .arg(format!("build.build-dir={}", toml::Value::String(workspace.build_dir.to_string())))
         .env(wrapper::RECORDS_VAR, records)
@@ -317,7 +458,7 @@ fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) 
         .env("LLVM_PROFILE_FILE", workspace.state_dir.join("build-profiles/%p-%m.profraw"));
     let inlined = workspace.inlined_dirs();
     let kind = if inlined.is_empty() { WrapperKind::Workspace } else { WrapperKind::All };
-    command.env(kind.variable(), this);
+    command.env(kind.variable(), &this);
     if kind == WrapperKind::All {
         // This one sees every crate, and is told which are meant.
         let dirs: Vec<&str> = inlined.into_iter().chain(workspace.member_dirs()).map(Utf8Path::as_str).collect();
@@ -325,6 +466,10 @@ fn cargo_test(workspace: &Workspace, records: &Utf8Path, status: &(dyn Fn(&str) 
     }
     if let Some(chain) = users_wrapper(kind) {
         command.env(wrapper::CHAIN_VAR, chain);
+    }
+    if let Some(calls) = rustdoc {
+        // In the place of rustdoc this binary only writes down how it was called.
+        command.env("RUSTDOC", this).env(wrapper::RUSTDOC_VAR, calls);
     }
     let mut artifacts = Vec::new();
     let mut compiler_errors = false;

@@ -2,6 +2,8 @@
 //! instrumentation, and becomes the compiler.
 //!
 //! Build scripts and proc macros are recorded but not instrumented: they would drop profiles while building.
+//!
+//! For doctests it stands in the place of rustdoc, too, and only writes down what rustdoc is to test.
 
 use super::record::RustcCall;
 use crate::error::{Error, Result};
@@ -18,6 +20,8 @@ pub const RECORDS_VAR: &str = "CARGO_GISTIFY_RECORDS";
 pub const CHAIN_VAR: &str = "CARGO_GISTIFY_CHAIN";
 /// Set for the wrapper when it is called for all crates: the folders of the packages that are meant, one a line.
 pub const ONLY_VAR: &str = "CARGO_GISTIFY_ONLY";
+/// Set when this binary stands in the place of rustdoc: the directory that its calls go to.
+pub const RUSTDOC_VAR: &str = "CARGO_GISTIFY_RUSTDOC";
 /// What instruments a crate. Counters live in the profile itself, so that a test which aborts leaves one, too.
 pub const INSTRUMENT: [&str; 2] = ["-Cinstrument-coverage", "-Cllvm-args=-runtime-counter-relocation"];
 /// File in the records directory: the environment cargo was called with, values as hashes.
@@ -41,11 +45,15 @@ pub fn save_base_env(records: &Utf8Path) -> Result<()> {
     write_atomically(&path, text.as_bytes())
 }
 
-/// Records the call and becomes the compiler. Returns only on failure.
+/// Records the call and becomes the compiler; or, in the place of rustdoc, records the call and does nothing.
 ///
 /// # Errors
 /// When the record can't be written or the compiler can't be started.
-pub fn run(args: &[OsString]) -> Result<std::convert::Infallible> {
+pub fn run(args: &[OsString]) -> Result<()> {
+    // A wrapper is given the compiler first, rustdoc its options.
+    if let (Some(dir), true) = (std::env::var_os(RUSTDOC_VAR), args[1].to_string_lossy().starts_with('-')) {
+        return record_rustdoc(args, &dir);
+    }
     let chain = std::env::var_os(CHAIN_VAR);
     let mut command = match &chain {
         Some(wrapper) => {
@@ -55,7 +63,7 @@ pub fn run(args: &[OsString]) -> Result<std::convert::Infallible> {
         }
         None => Command::new(&args[1]),
     };
-    command.args(&args[2..]).env_remove(CHAIN_VAR).env_remove(RECORDS_VAR).env_remove(ONLY_VAR);
+    command.args(&args[2..]).env_remove(CHAIN_VAR).env_remove(RECORDS_VAR).env_remove(ONLY_VAR).env_remove(RUSTDOC_VAR);
     let utf8: Option<Vec<String>> = args[1..].iter().map(|a| a.to_str().map(str::to_owned)).collect();
     if let (Some(all), Some(records)) = (utf8, std::env::var(RECORDS_VAR).ok())
         && is_meant()
@@ -80,8 +88,28 @@ fn is_meant() -> bool {
 }
 
 /// What this tool itself puts in the environment.
-const OUR_OWN: &[&str] =
-    &[RECORDS_VAR, CHAIN_VAR, ONLY_VAR, "RUSTC_WORKSPACE_WRAPPER", "RUSTC_WRAPPER", "LLVM_PROFILE_FILE"];
+const OUR_OWN: &[&str] = &[
+    RECORDS_VAR,
+    CHAIN_VAR,
+    ONLY_VAR,
+    RUSTDOC_VAR,
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTC_WRAPPER",
+    "RUSTDOC",
+    "LLVM_PROFILE_FILE",
+];
+
+/// Writes down what rustdoc is to test.
+fn record_rustdoc(args: &[OsString], dir: &std::ffi::OsStr) -> Result<()> {
+    let all: Option<Vec<String>> = args[1..].iter().map(|a| a.to_str().map(str::to_owned)).collect();
+    let (Some(args), Ok(records), Some(dir)) = (all, std::env::var(RECORDS_VAR), dir.to_str()) else {
+        return Err(Error::Setup("cargo passed rustdoc an argument that is not UTF-8".into()));
+    };
+    let call = recorded(String::new(), args, Utf8Path::new(&records))?;
+    let text = serde_json::to_string_pretty(&call).map_err(|e| Error::Internal(e.to_string()))?;
+    let name = format!("{}-{:x}.json", call.crate_name(), hash(call.root()?.as_str()));
+    write_atomically(&Utf8Path::new(dir).join(name), text.as_bytes())
+}
 
 /// The call as a record, if it compiles a crate (cargo also asks for versions and cfgs).
 fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> {
@@ -89,6 +117,11 @@ fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> 
     if !args.iter().any(|a| a.starts_with("--emit")) || args.iter().any(|a| a == "___") {
         return Ok(None);
     }
+    recorded(rustc.clone(), args.to_vec(), records).map(Some)
+}
+
+/// A call as a record, with what cargo added to the environment.
+fn recorded(rustc: String, args: Vec<String>, records: &Utf8Path) -> Result<RustcCall> {
     let base: BTreeMap<String, u64> =
         std::fs::read_to_string(records.join(BASE_ENV)).ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
     let env = utf8_env()
@@ -97,7 +130,7 @@ fn member_call(all: &[String], records: &Utf8Path) -> Result<Option<RustcCall>> 
         .filter(|(k, _)| !OUR_OWN.contains(&k.as_str()))
         .collect();
     let cwd = super::current_dir()?;
-    Ok(Some(RustcCall { rustc: rustc.clone(), args: args.to_vec(), cwd, env, tool: tool() }))
+    Ok(RustcCall { rustc, args, cwd, env, tool: tool() })
 }
 
 /// What [`RustcCall::tool`] is for records of this version.

@@ -127,3 +127,22 @@ fn a_test_binary_that_can_not_list_its_tests_is_named() {
     let project = Project::new("unlistable");
     project.gistify(["it_is_never_reached"]).assert_code(104).assert_says("--lib").assert_says("no licence found");
 }
+
+#[test]
+fn a_benchmark_is_not_supported_and_no_misspelled_test() {
+    let project = Project::new("benches");
+    for (args, says) in [
+        (&["benches::doubling_is_fast"][..], "`doubling_is_fast` (src/lib.rs:11) is a benchmark"),
+        (&["--exact", "doubling_many"], "`doubling_many` (benches/speed.rs:3) is a benchmark"),
+        (&["speed"], "`speed` (benches/speed.rs:1) is a benchmark"),
+        (&["x", "--bench", "speed"], "--bench speed: not supported: a benchmark measures time"),
+        (&["list", "--benches"], "--benches: not supported"),
+    ] {
+        project.gistify(args).assert_code(5).assert_says(says);
+    }
+    project.gistify(["trippling"]).assert_code(4).assert_says("no test matches `trippling`");
+    let mut command = project.command(["doubling_is_fast", "-F", "nightly"]);
+    let ran = project.finish(command.env("RUSTC_BOOTSTRAP", "1"));
+    ran.assert_code(5).assert_says("`doubling_is_fast` (src/lib.rs:11) is a benchmark");
+    project.gistify(["one_is_doubled"]).assert_code(0);
+}

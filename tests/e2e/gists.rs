@@ -80,4 +80,6 @@ fn a_dependency_stays_one_and_is_pinned() {
     let line = gist.lines().find(|l| l.starts_with("//! itoa = {")).expect(&gist);
     assert!(line.contains(&format!("version = \"={version}\"")), "{line}");
     assert!(!gist.contains("test-case"), "{gist}");
+    // Procedural macros may read these.
+    assert!(gist.contains("//! name = \"deps\"\n//! version = \"0.1.0\"\n"), "{gist}");
 }

@@ -18,7 +18,7 @@ fn one_test_is_one_object_with_the_documented_fields() {
     assert_eq!(report["schema"], 1);
     assert_eq!(
         report["test"],
-        json!({ "package": "shop", "target_kind": "test", "target": "checkout", "name": "a_voucher_is_taken_off" })
+        json!({ "package": "shop", "target_kind": "test", "target": "checkout", "entry": "test", "name": "a_voucher_is_taken_off" })
     );
     assert_eq!(report["gist"], gist.as_str());
     assert_eq!(report["verdict"], "ok");

@@ -3,6 +3,7 @@
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
 mod cache;
+mod doctests;
 mod exits;
 mod gists;
 mod interrupt;
@@ -11,6 +12,7 @@ mod list;
 mod models;
 mod output;
 mod places;
+mod programs;
 mod project;
 mod run;
 mod tree;

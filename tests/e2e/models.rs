@@ -439,9 +439,14 @@ fn check_test(expected: &Expected, lacks: &[&str], report: &Value) -> Vec<String
     faults
 }
 
+/// The line in a gist's header that runs it.
+pub(crate) fn line_of_its_header(text: &str) -> &str {
+    text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap()
+}
+
 /// Runs the line in the header, in the gist's folder, and nothing else.
 pub(crate) fn run_as_its_header_says(path: &Utf8Path, text: &str) -> Ran {
-    let line = text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap();
+    let line = line_of_its_header(text);
     assert!(line.starts_with("rustc --edition "), "{line}");
     // The subshell gives a signal as a shell does.
     Ran::of(Command::new("sh").args(["-c", &format!("({line}); exit $?")]).current_dir(path.parent().unwrap()))
