@@ -124,13 +124,24 @@ impl Compiler {
     pub fn with_edition(&self, edition: &str) -> Compiler {
         let args = self.args.iter().filter(|a| !a.starts_with("--edition=")).cloned();
         Compiler {
-            rustc: self.rustc.clone(),
             args: args.chain([format!("--edition={edition}")]).collect(),
-            envs: self.envs.clone(),
             edition: edition.to_owned(),
+            calls: AtomicUsize::new(self.calls()),
+            ..self.afresh()
+        }
+    }
+
+    /// The same, with no calls counted yet.
+    #[must_use]
+    pub fn afresh(&self) -> Compiler {
+        Compiler {
+            rustc: self.rustc.clone(),
+            args: self.args.clone(),
+            envs: self.envs.clone(),
+            edition: self.edition.clone(),
             harness: self.harness,
             timeout: self.timeout,
-            calls: AtomicUsize::new(self.calls()),
+            calls: AtomicUsize::new(0),
         }
     }
 

@@ -151,7 +151,7 @@ impl<'w> Session<'w> {
     /// When no gist can be made; one that does not verify is not an error.
     pub fn make(&self, task: &Task, options: &MakeOptions, stage: &dyn Fn(&str, &str)) -> Result<Made> {
         let mut stages = BTreeMap::new();
-        let calls = self.compiler.calls();
+        let compiler = self.compiler.afresh();
         let entry = task.entry(self.target, options.ignored);
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
@@ -169,7 +169,7 @@ impl<'w> Session<'w> {
             let runs = scope.spawn(|| {
                 (1..REFERENCE_RUNS).map(|_| project_run(self.target, &entry, None, limit)).collect::<Result<Vec<_>>>()
             });
-            let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &self.compiler));
+            let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler));
             (reduced, runs.join())
         });
         let rest = rest.map_err(|_| Error::Internal("a reference run panicked".into()))?;
@@ -219,7 +219,7 @@ impl<'w> Session<'w> {
         self.self_contained(&name, &reduced.text)?;
         let check = |text: &str, map: &SourceMap| -> Result<(Gist, Verified)> {
             let gist = finish(text, map, &self.prepared.bundle, &facts)?;
-            let verified = verify(&gist.text, Some(&gist.map), &claim, &self.compiler)?;
+            let verified = verify(&gist.text, Some(&gist.map), &claim, &compiler)?;
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
@@ -231,7 +231,7 @@ impl<'w> Session<'w> {
                 break;
             }
             let goal = Goal { level, stubs: false };
-            let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &self.compiler))?;
+            let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &compiler))?;
             // A wider text that leads back into the project proves nothing.
             if self.self_contained(&name, &wider.text).is_ok() {
                 (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map))?;
@@ -246,7 +246,7 @@ impl<'w> Session<'w> {
             run_line,
             metrics,
             stages,
-            rustc_calls: self.compiler.calls() - calls,
+            rustc_calls: compiler.calls(),
         })
     }
 

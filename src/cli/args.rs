@@ -213,9 +213,9 @@ pub(crate) struct CargoArgs {
     /// Directory for build artifacts
     #[arg(long, value_name = "DIRECTORY", help_heading = "Compilation options")]
     target_dir: Option<Utf8PathBuf>,
-    /// Number of parallel jobs
+    /// Number of parallel jobs: of cargo, and of tests that are worked on at once
     #[arg(short, long, value_name = "N", help_heading = "Compilation options")]
-    jobs: Option<String>,
+    pub(crate) jobs: Option<String>,
     /// Path to Cargo.toml
     #[arg(short, long, value_name = "PATH", help_heading = "Manifest options")]
     manifest_path: Option<Utf8PathBuf>,

@@ -2,6 +2,7 @@
 
 use super::args::{Cli, MessageFormat};
 use super::list::print_json;
+use super::parallel::{in_order, workers};
 use super::places::Places;
 use super::shell::Shell;
 use super::work::{Work, work};
@@ -92,7 +93,8 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         shared.wall_s += begun.elapsed().as_secs_f64();
         shared.rustc_calls += session.prepare_calls();
         shared.stages.extend(&session.stages);
-        for task in tasks {
+        let jobs = workers(args.selection.cargo.jobs.as_deref());
+        let work = |task: &Task| {
             forget_parsed();
             let begun = Instant::now();
             let options = MakeOptions {
@@ -101,10 +103,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                 timeout: args.timeout.map(Duration::from_secs),
                 file_name: places.file_name(target, task),
             };
+            (session.make(task, &options, &stage), begun.elapsed().as_secs_f64())
+        };
+        in_order(tasks, jobs, work, |task, (made, wall_s)| {
             let test = TestId::new(target, task);
-            let made = session.make(task, &options, &stage);
             let mut cost = std::mem::take(&mut shared);
-            cost.wall_s += begun.elapsed().as_secs_f64();
+            cost.wall_s += wall_s;
             match made {
                 Ok(made) => {
                     let mut report = Report::made(test, &made, cost);
@@ -115,15 +119,15 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                     if cli.output.message_format == MessageFormat::Human {
                         summary(&task.what(), &report, &made, shell);
                     }
-                    say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })?;
+                    say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })
                 }
-                Err(e) if ends_the_run(&e) => return Err(e),
+                Err(e) if ends_the_run(&e) => Err(e),
                 Err(e) => {
                     shell.error(&e.to_string());
-                    say(&mut Report::failed(test, &e, cost), e.exit_code())?;
+                    say(&mut Report::failed(test, &e, cost), e.exit_code())
                 }
             }
-        }
+        })?;
     }
     Ok(code as u8)
 }

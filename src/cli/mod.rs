@@ -4,6 +4,7 @@ mod args;
 mod clean;
 mod list;
 mod make;
+mod parallel;
 mod places;
 mod run;
 mod shell;

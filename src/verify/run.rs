@@ -13,6 +13,7 @@ use crate::workspace::capture::TestTarget;
 use camino::Utf8Path;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How often an entry is run in the project.
@@ -107,9 +108,13 @@ impl Entry {
                 program.input()?
             }
         };
+        let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         run_fed(&mut command, input, limits)
     }
 }
+
+/// One run at a time, however many tests are worked on: they may share a port or a file.
+static RUNNING: Mutex<()> = Mutex::new(());
 
 /// Which cases are run: the paths in the project, and what libtest is told.
 #[derive(Clone, Debug)]
