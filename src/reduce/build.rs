@@ -86,6 +86,8 @@ impl Builder<'_> {
             group: 0..0,
             is_test: false,
             is_const: false,
+            returns: Vec::new(),
+            statements: Vec::new(),
             required: false,
             catch_all: false,
             fixed: false,
@@ -252,6 +254,10 @@ impl Builder<'_> {
             _ => false,
         };
         let no_value = self.nodes[id].unit;
+        if !no_value {
+            self.nodes[id].returns = super::syntax::returns(sig, block);
+            self.nodes[id].statements = block.stmts.iter().map(node_range).collect();
+        }
         self.inside(id, |b| b.statements(block, no_value));
     }
 
@@ -527,6 +533,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 let id = self.named(Kind::ExternCrate, item, name, &e.attrs);
                 self.nodes[id].mark = None;
                 self.nodes[id].path = vec![plain(&e.ident)];
+                self.nodes[id].words = e.attrs.iter().flat_map(|a| idents(a.to_token_stream())).collect();
             }
             Item::Use(u) => {
                 let id = self.push(Kind::Use, node_range(item));

@@ -7,8 +7,11 @@
 //! Invariant: every [`Reduced`] text was accepted by rustc; if the repairs don't converge, that is the bundle.
 
 mod build;
+mod consts;
 mod demand;
 pub mod graph;
+mod hoist;
+mod imports;
 mod makers;
 pub mod nodes;
 mod paths;
@@ -185,7 +188,12 @@ impl Prepared {
             return Ok(Reduced { text: self.bundle.text.clone(), map: self.bundle.map.clone(), rounds: 0, gave_up: false });
         }
         let whole = self.whole(test);
-        let never = self.cuttable(ran, &whole, goal);
+        let evaluated = consts::evaluated(&self.bundle.text, &self.tree, &self.graph);
+        let may_cut =
+            |i: NodeId| goal.level == Level::Full && !whole[i] && !self.tree.ancestors(i).any(|around| evaluated[around]);
+        let never = self.cuttable(ran, may_cut, goal);
+        let may_hoist = |body: NodeId| !goal.stubs && self.has_graph && may_cut(body);
+        let hoists = hoist::hoists(&self.bundle.text, &self.tree, &self.graph, ran, may_hoist);
         let basis = Basis {
             text: &self.bundle.text,
             tree: &self.tree,
@@ -193,6 +201,7 @@ impl Prepared {
             ran: &ran.ran,
             whole: &whole,
             never: &never,
+            hoists: &hoists,
             goal,
         };
         let mut plan = if self.has_graph { closure(basis, test.node, ran) } else { Plan::full(basis) };
@@ -243,17 +252,15 @@ impl Prepared {
     }
 
     /// Parts of bodies that never ran, in functions that did; and whole bodies of functions that never did where
-    /// nothing is lost with them. What is evaluated at compile time shows no counts, so `const fn`s stay whole.
-    fn cuttable(&self, ran: &Ran, whole: &[bool], goal: Goal) -> Vec<bool> {
+    /// nothing is lost with them. What is evaluated at compile time shows no counts: such `const fn`s stay whole.
+    fn cuttable(&self, ran: &Ran, may_cut: impl Fn(NodeId) -> bool, goal: Goal) -> Vec<bool> {
         let tree = &self.tree;
         (0..tree.nodes.len())
             .map(|i| {
                 let node = &tree.nodes[i];
-                goal.level == Level::Full
-                    && node.kind.in_body()
+                node.kind.in_body()
                     && !ran.ran[i]
-                    && !whole[i]
-                    && !tree.ancestors(i).any(|a| tree.nodes[a].is_const)
+                    && may_cut(i)
                     && tree.function(i).is_some_and(|f| {
                         if node.kind == Kind::Body {
                             !ran.ran[f] && (node.unit || goal.stubs)

@@ -155,6 +155,7 @@ pub struct Node {
     /// For macro calls: the macro's name.
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.
+    /// For `extern crate`s: every identifier in their attributes.
     pub words: BTreeSet<String>,
     /// For a `use` leaf or an `extern crate`: its path, from the first segment to what it names (not what it is renamed
     /// to).
@@ -165,6 +166,10 @@ pub struct Node {
     pub in_macro: bool,
     /// A function that a macro makes for the trait impls that call it.
     pub for_trait_impls: bool,
+    /// For a function's body: every `return …;` in it that names nothing but parameters and items.
+    pub returns: Vec<Range<usize>>,
+    /// For a function's body: its statements and its value, without what they hold.
+    pub statements: Vec<Range<usize>>,
     /// For a function's body: the function returns nothing, so an empty body will do.
     pub unit: bool,
 }
@@ -196,6 +201,8 @@ pub struct Tree {
     pub made_members: BTreeMap<NodeId, Vec<NodeId>>,
     /// The `use` leaves of each module.
     pub leaves: BTreeMap<NodeId, Vec<NodeId>>,
+    /// The file is `#![no_std]`.
+    pub no_std: bool,
 }
 
 impl Tree {
@@ -222,7 +229,8 @@ impl Tree {
         }
         fix_calls(&mut nodes);
         let publics = super::build::publics(text, &file);
-        let mut tree = Tree { nodes, children, publics, made_members: BTreeMap::new(), leaves: BTreeMap::new() };
+        let no_std = file.attrs.iter().any(|a| a.path().is_ident("no_std"));
+        let mut tree = Tree { nodes, children, publics, made_members: BTreeMap::new(), leaves: BTreeMap::new(), no_std };
         for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {
             let module = tree.module(leaf);
             tree.leaves.entry(module).or_default().push(leaf);

@@ -1,6 +1,7 @@
 //! What is kept and what is cut, and the closure that follows from keeping something.
 
 use super::graph::Graph;
+use super::hoist::Hoist;
 use super::nodes::{Kind, NodeId, Tree};
 use super::std_traits::is_required;
 use super::{Goal, Level};
@@ -24,6 +25,8 @@ pub(super) struct Plan<'a> {
     dropped: Vec<bool>,
     /// Followed already.
     visited: Vec<bool>,
+    /// For a body: the statement that stands for its end. For a node in that end: the same; it is not written.
+    hoist: Vec<Option<usize>>,
 }
 
 impl<'a> std::ops::Deref for Plan<'a> {
@@ -46,6 +49,8 @@ pub(super) struct Basis<'a> {
     pub(super) whole: &'a [bool],
     /// Parts of bodies that may go because they never ran.
     pub(super) never: &'a [bool],
+    /// Ends of bodies that may be replaced.
+    pub(super) hoists: &'a [Hoist],
     pub(super) goal: Goal,
 }
 
@@ -78,7 +83,19 @@ impl<'a> Plan<'a> {
                     node.local && node.kind != Kind::Decoration
                 }
         };
-        Plan::new(basis, (0..basis.tree.nodes.len()).map(|i| !stays(i)).collect(), false)
+        let mut plan = Plan::new(basis, (0..basis.tree.nodes.len()).map(|i| !stays(i)).collect(), false);
+        for (number, hoist) in basis.hoists.iter().enumerate() {
+            if plan.hoist[hoist.body].is_some() {
+                // It goes with the end of a body around it.
+                continue;
+            }
+            plan.hoist[hoist.body] = Some(number);
+            for id in basis.tree.subtree(hoist.body).filter(|&i| hoist.buries(basis.tree, i)) {
+                plan.hoist[id] = Some(number);
+                plan.cut[id] = true;
+            }
+        }
+        plan
     }
 
     /// Everything is kept.
@@ -89,7 +106,35 @@ impl<'a> Plan<'a> {
     fn new(basis: Basis<'a>, cut: Vec<bool>, followed: bool) -> Plan<'a> {
         let none = vec![false; cut.len()];
         let visited = vec![followed; cut.len()];
-        Plan { basis, cut, pinned: none.clone(), wanted: none.clone(), doubtful: none.clone(), dropped: none, visited }
+        let hoist = vec![None; cut.len()];
+        Plan {
+            basis,
+            cut,
+            pinned: none.clone(),
+            wanted: none.clone(),
+            doubtful: none.clone(),
+            dropped: none,
+            visited,
+            hoist,
+        }
+    }
+
+    /// The statement that stands for the end of a body, or for the end of the body that a node is buried with.
+    pub(super) fn hoist(&self, id: NodeId) -> Option<&'a Hoist> {
+        self.hoist[id].map(|number| &self.basis.hoists[number])
+    }
+
+    /// Gives the end of a body back, as it would have been. Gives whether it was replaced.
+    pub(super) fn bring_down(&mut self, id: NodeId) -> bool {
+        let Some(hoist) = self.hoist(id) else { return false };
+        for i in self.tree.subtree(hoist.body) {
+            if self.hoist[i].take().is_some() && i != hoist.body {
+                self.cut[i] = self.tree.nodes[i].kind.in_body() && self.never[i];
+            }
+            self.visited[i] = false;
+        }
+        self.keep(hoist.body);
+        true
     }
 
     /// Whether the node stands in the text: neither it nor anything around it is cut.
@@ -97,11 +142,17 @@ impl<'a> Plan<'a> {
         !self.cut[id] && self.tree.ancestors(id).all(|a| !self.cut[a])
     }
 
+    /// Whether the node stands, and may be cut by what looks for idle things.
+    pub(super) fn may_go(&self, id: NodeId) -> bool {
+        !self.pinned[id] && !self.whole[id] && self.stands(id)
+    }
+
     /// Keeps a node, what is around it, and all that this needs. Gives whether anything changed.
     pub(super) fn keep(&mut self, id: NodeId) -> bool {
         let mut changed = false;
         let mut todo = vec![id];
         while let Some(id) = todo.pop() {
+            changed |= self.hoist(id).is_some_and(|hoist| hoist.body != id) && self.bring_down(id);
             for a in self.tree.ancestors(id).collect::<Vec<_>>() {
                 changed |= self.cut[a];
                 self.cut[a] = false;
@@ -117,9 +168,11 @@ impl<'a> Plan<'a> {
             return;
         }
         let tree = self.tree;
-        todo.extend(self.graph.uses[id].iter().copied().filter(|&t| self.cut[t] || !self.visited[t]));
+        // What a body uses outside of its statements is used by its end.
+        let user = self.hoist(id).map_or(id, |hoist| hoist.owner);
+        todo.extend(self.graph.uses[user].iter().copied().filter(|&t| self.cut[t] || !self.visited[t]));
         let node = &tree.nodes[id];
-        for &c in &tree.children[id] {
+        for &c in tree.children[id].iter().filter(|&&c| self.hoist[c].is_none() || tree.nodes[c].kind == Kind::Body) {
             let child = &tree.nodes[c];
             let as_it_is = self.whole[c] || child.local || child.kind.in_body() || child.in_macro && !self.on_demand(c);
             let wanted = if as_it_is {
@@ -227,6 +280,7 @@ impl<'a> Plan<'a> {
         loop {
             let missing: Vec<NodeId> = (1..tree.nodes.len())
                 .filter(|&i| self.cut[i] && tree.nodes[i].kind == Kind::Stmt && !tree.nodes[i].words.is_empty())
+                .filter(|&i| self.hoist[i].is_none())
                 .filter(|&i| tree.ancestors(i).skip(1).all(|a| !self.cut[a]) && self.is_named_behind(i))
                 .collect();
             if missing.is_empty() {
@@ -247,13 +301,16 @@ impl<'a> Plan<'a> {
             Kind::Body | Kind::Block => tree.nodes[node.parent].range.end,
             _ => tree.function(statement).map_or(node.range.end, |f| tree.nodes[f].range.end),
         };
+        let hoist = tree.ancestors(statement).find(|&a| tree.nodes[a].kind == Kind::Body).and_then(|body| self.hoist(body));
+        let end = hoist.map_or(end, |hoist| end.min(hoist.rest.start));
+        if hoist.is_some_and(|hoist| named(&self.text[hoist.keep.clone()], &node.words)) {
+            return true;
+        }
         let mut at = node.range.end;
         let mut next = tree.subtree(statement).end;
         while at < end {
             let stop = tree.nodes.get(next).map_or(end, |n| n.range.start.min(end));
-            let code = self.text[at..stop.max(at)].lines().map(|line| line.split("//").next().unwrap_or(line));
-            let mut words = code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
-            if words.any(|w| node.words.contains(w)) {
+            if named(&self.text[at..stop.max(at)], &node.words) {
                 return true;
             }
             at = stop.max(at);
@@ -291,12 +348,14 @@ impl<'a> Plan<'a> {
             let targets = &self.graph.uses[id];
             let wanted = if node.catch_all {
                 true
+            } else if super::imports::is_known_anyway(tree, id) {
+                false
             } else if targets.is_empty() {
                 // A trait of another crate may be there for its methods alone: the lints will tell.
                 node.kind == Kind::UseLeaf && !node.words.iter().any(|w| matches!(w.as_str(), "crate" | "self" | "super"))
                     || mentioned.contains(&node.name)
                     || node.name == "_"
-                    || self.text[node.range.clone()].contains("macro_use")
+                    || node.words.contains("macro_use")
             } else {
                 targets.iter().any(|&t| !self.cut[t])
             };
@@ -340,9 +399,10 @@ impl<'a> Plan<'a> {
 
     /// Brings a node back, and all that it needs. With `pin`, it stays.
     pub(super) fn restore(&mut self, id: NodeId, pin: bool) -> bool {
+        // What was never tried without may still turn out to be idle.
+        self.pinned[id] |= pin && std::mem::take(&mut self.dropped[id]);
         self.dropped[id] = false;
         let asked = !std::mem::replace(&mut self.wanted[id], true) && self.tree.nodes[id].kind == Kind::Module;
-        self.pinned[id] |= pin;
         for i in self.tree.subtree(id) {
             self.visited[i] = false;
         }
@@ -383,7 +443,12 @@ impl<'a> Plan<'a> {
         let mut edits = Vec::new();
         let mut i = 1;
         while i < cut.len() {
-            if cut[i] {
+            if let Some(hoist) = self.hoist(i).filter(|hoist| !cut[i] || hoist.body != i) {
+                if hoist.body == i {
+                    edits.extend(hoist.edits(self.text));
+                }
+                i += 1;
+            } else if cut[i] {
                 let range = self.tree.cut_range(self.text, i);
                 edits.push(if self.goal.stubs && self.tree.nodes[i].kind == Kind::Body && !self.tree.nodes[i].unit {
                     Edit::replace(range, " unimplemented!() ")
@@ -397,4 +462,11 @@ impl<'a> Plan<'a> {
         }
         edits
     }
+}
+
+/// Whether code has one of some names, outside of comments at the ends of its lines.
+pub(super) fn named(code: &str, names: &BTreeSet<String>) -> bool {
+    let code = code.lines().map(|line| line.split("//").next().unwrap_or(line));
+    let mut words = code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+    words.any(|w| names.contains(w))
 }

@@ -17,6 +17,8 @@ pub struct Ran {
     pub macro_calls: BTreeSet<NodeId>,
     /// Those of them that stand beside others: perhaps not all of them made something that ran.
     pub doubtful: BTreeSet<NodeId>,
+    /// How many bytes before each ran.
+    ran_before: Vec<u32>,
 }
 
 impl Ran {
@@ -30,7 +32,13 @@ impl Ran {
         let ran: Vec<bool> = tree.nodes.iter().map(|n| any(&ran_before, &n.range)).collect();
         let never = tree.nodes.iter().zip(&ran).map(|(n, ran)| any(&zero_before, &n.range) && !ran).collect();
         let (macro_calls, doubtful) = macro_calls(bundle, tree, coverage, &files);
-        Ran { ran, never, macro_calls, doubtful }
+        Ran { ran, never, macro_calls, doubtful, ran_before }
+    }
+
+    /// Whether anything in a range ran.
+    #[must_use]
+    pub fn touches(&self, range: &std::ops::Range<usize>) -> bool {
+        self.ran_before[range.end] > self.ran_before[range.start]
     }
 }
 

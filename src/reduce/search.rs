@@ -1,6 +1,7 @@
 //! The compiler at work on one plan: repairs until it compiles, lints and trials until nothing more can go.
 
 use super::graph::back;
+use super::imports;
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::repair::{Remedy, Repairer};
@@ -14,6 +15,9 @@ use std::collections::BTreeSet;
 const MAX_ROUNDS: usize = 40;
 /// Rounds of lints.
 const MAX_POLISH: usize = 12;
+
+/// What calls something unused.
+const LINTS: &[&str] = &["dead_code", "redundant_imports", "unused_imports", "unused_macros", "unused_macro_rules"];
 
 /// Checks that trying without single nodes may take.
 const MAX_TRIALS: usize = 40;
@@ -44,6 +48,9 @@ impl<'c> Search<'c> {
                 debug_round(plan, &checked, &remedy, effort);
             }
             let mut changed = false;
+            for body in unfit(plan, &checked, &pieces, effort) {
+                changed |= plan.bring_down(body);
+            }
             for &leaf in &remedy.cut {
                 if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
                     plan.drop_node(leaf);
@@ -109,8 +116,7 @@ impl<'c> Search<'c> {
         let mut lowered = true;
         for _ in 0..MAX_POLISH {
             let (text, pieces) = if lowered { plan.render_private() } else { plan.render() };
-            let checked =
-                self.compiler.check(&text, &["dead_code", "unused_imports", "unused_macros", "unused_macro_rules"])?;
+            let checked = self.compiler.check(&text, LINTS)?;
             if !checked.ok {
                 if std::env::var_os("GISTIFY_DEBUG").is_some() {
                     eprintln!("--- lowered: {}", checked.first_error());
@@ -131,6 +137,9 @@ impl<'c> Search<'c> {
                 plan.drop_node(id);
             }
         }
+        for id in imports::idle(plan) {
+            plan.drop_node(id);
+        }
         self.repair(plan, true)
     }
 }
@@ -147,7 +156,9 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
         let variant = n.kind == Kind::Variant && plan.may_trim(i);
         let item = n.kind.is_item() && n.kind != Kind::Module && n.kind != Kind::Variant
             || matches!(n.kind, Kind::Derive | Kind::Entry);
-        (of_trait || plan.doubtful[i] && (item || variant)) && !plan.ran[i] && !plan.whole[i] && !n.local
+        // An impl in a body stands because the body does.
+        let local = n.local && n.kind == Kind::TraitImpl;
+        (of_trait || local || plan.doubtful[i] && (item || variant) && !n.local) && !plan.ran[i] && !plan.whole[i]
     };
     let part = |&i: &NodeId| plan.doubtful[i] && tree.nodes[i].kind.in_body() && plan.never[i];
     // A member that an impl of a trait came back for is no more doubtful than the impl.
@@ -159,6 +170,30 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
     let mut items: Vec<NodeId> = standing().filter(item).map(whole_impl).collect();
     items.dedup();
     items.into_iter().chain(standing().filter(part)).collect()
+}
+
+/// Bodies whose end was replaced by something that does not do: an error about variables or types stands there.
+fn unfit(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) -> BTreeSet<NodeId> {
+    let tree = plan.tree;
+    let named = |code: &str| matches!(code, "E0405" | "E0412" | "E0422" | "E0432" | "E0433" | "E0277" | "E0599" | "E0423");
+    let hoisted = |at: usize| {
+        let function = tree.function(tree.at(at))?;
+        let body = tree.children[function].iter().copied().find(|&c| tree.nodes[c].kind == Kind::Body)?;
+        plan.hoist(body).map(|hoist| (body, hoist))
+    };
+    let mut out = BTreeSet::new();
+    for error in checked.errors() {
+        let by_name = error.code.as_ref().is_some_and(|code| named(&code.code));
+        for at in error.spans.iter().filter(|s| s.file_name == FILE_NAME).filter_map(|s| back(pieces, s.byte_start as usize))
+        {
+            let Some((body, hoist)) = hoisted(at) else { continue };
+            let in_head = !tree.nodes[body].range.contains(&at);
+            if effort > 0 || !by_name && (in_head || hoist.keep.contains(&at) || hoist.rest.contains(&at)) {
+                out.insert(body);
+            }
+        }
+    }
+    out
 }
 
 /// Nodes that lints call unused.
@@ -177,7 +212,11 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
             if span.expansion.is_some() && !tree.nodes[at].in_macro {
                 continue;
             }
-            if code.code == "unused_imports" {
+            if matches!(code.code.as_str(), "unused_imports" | "redundant_imports") {
+                if tree.nodes[at].kind == Kind::ExternCrate && !imports::is_named(plan, at) {
+                    // `#[macro_use]` of macros that nobody calls.
+                    out.push(at);
+                }
                 let top = tree.ancestors(at).find(|&a| tree.nodes[a].kind == Kind::Use);
                 let leaves = top.into_iter().flat_map(|t| tree.subtree(t)).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf);
                 out.extend(leaves.filter(|&i| {
@@ -191,7 +230,7 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
             }
         }
     }
-    out.retain(|&i| !plan.pinned[i] && !plan.whole[i] && plan.stands(i));
+    out.retain(|&i| plan.may_go(i));
     // What is written for a type or a trait goes with it.
     let gone: BTreeSet<NodeId> = out.iter().copied().collect();
     let heads = |i: NodeId| {

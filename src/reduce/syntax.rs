@@ -1,8 +1,10 @@
 //! Facts about syntax that the nodes rest on: what has a value, what ends a block, what an attribute is for.
 
 use crate::source::tokens::node_range;
+use std::collections::BTreeSet;
 use std::ops::Range;
 use syn::Attribute;
+use syn::visit::{self, Visit};
 
 /// Whether no branch of an `if` gives a value.
 pub(super) fn without_value(e: &syn::ExprIf) -> bool {
@@ -40,6 +42,87 @@ pub(super) fn diverges(e: &syn::Expr) -> bool {
 pub(super) fn is_diverging_macro(path: &syn::Path) -> bool {
     const NAMES: &[&str] = &["panic", "unreachable", "unimplemented", "todo"];
     path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
+}
+
+/// Every statement `return …;` in the body of a function that names nothing but its parameters, and items.
+pub(super) fn returns(signature: &syn::Signature, block: &syn::Block) -> Vec<Range<usize>> {
+    let mut parameters = Names::default();
+    signature.inputs.iter().for_each(|input| parameters.visit_fn_arg(input));
+    let mut found = Returns { parameters: parameters.bound, found: Vec::new() };
+    found.visit_block(block);
+    found.found
+}
+
+/// Looks for `return`s.
+struct Returns {
+    parameters: BTreeSet<String>,
+    found: Vec<Range<usize>>,
+}
+
+impl<'ast> Visit<'ast> for Returns {
+    fn visit_stmt(&mut self, statement: &'ast syn::Stmt) {
+        if let syn::Stmt::Expr(syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }), Some(_)) = statement {
+            let mut names = Names::default();
+            names.visit_expr(value);
+            if !names.opaque && names.used.is_subset(&self.parameters) {
+                self.found.push(node_range(statement));
+            }
+        }
+        visit::visit_stmt(self, statement);
+    }
+
+    // These are left by a `return` of their own.
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_expr_async(&mut self, _: &'ast syn::ExprAsync) {}
+    fn visit_item(&mut self, _: &'ast syn::Item) {}
+}
+
+/// The names of variables in an expression or a pattern.
+#[derive(Default)]
+struct Names {
+    bound: BTreeSet<String>,
+    used: BTreeSet<String>,
+    /// There is more in it than can be seen.
+    opaque: bool,
+}
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+        self.bound.insert(plain(&pattern.ident));
+    }
+
+    fn visit_receiver(&mut self, _: &'ast syn::Receiver) {
+        self.bound.insert("self".to_owned());
+    }
+
+    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+        let variable = |name: &String| name.starts_with(|c: char| c.is_lowercase() || c == '_');
+        self.used.extend(path.path.get_ident().map(plain).filter(variable));
+    }
+
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        // What is called by its name is a function.
+        if !matches!(&*call.func, syn::Expr::Path(_)) {
+            self.visit_expr(&call.func);
+        }
+        call.args.iter().for_each(|argument| self.visit_expr(argument));
+    }
+
+    fn visit_macro(&mut self, _: &'ast syn::Macro) {
+        self.opaque = true;
+    }
+
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {
+        self.opaque = true;
+    }
+
+    fn visit_block(&mut self, _: &'ast syn::Block) {
+        self.opaque = true;
+    }
+
+    fn visit_expr_match(&mut self, _: &'ast syn::ExprMatch) {
+        self.opaque = true;
+    }
 }
 
 /// An identifier without its raw prefix.

@@ -227,8 +227,34 @@ const MODELS: &[Model] = &[
         fixture: "no_std_crate",
         args: &[],
         code: 0,
-        tests: &[passes("tests::digits_are_read", "u8::from_str_radix"), passes("hex_goes_round", "alloc::string::String")],
+        tests: &[passes("tests::digits_are_read", "u8::from_str_radix"), passes("hex_goes_round", "{b:02x}")],
         lacks: &["deny(missing_docs)", "forbid(unsafe_code)"],
+    },
+    Model {
+        fixture: "imports",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes("bytes_are_text", "str::from_utf8(bytes).ok()"),
+            passes("a_module_that_a_primitive_type_does_not_stand_for_stays", "use core::f64;"),
+            passes("an_impl_in_a_body_goes_when_nothing_runs_it", "core::mem::forget(undo);"),
+        ],
+        lacks: &["extern crate alloc", "extern crate std", "vec::Vec", "TryFrom;", "use core::str", "impl Drop"],
+    },
+    Model {
+        fixture: "unused_ends",
+        args: &[],
+        code: 0,
+        tests: &[
+            passes(
+                "tests::what_follows_an_early_return_is_as_short_as_can_be",
+                "    }\n        return Err(Fault::Empty);\n}",
+            ),
+            passes("tests::a_body_that_never_ran_is_as_short_as_can_be", "{\n            return Err(Fault::Long);\n    }"),
+            passes("tests::a_const_fn_that_only_functions_call_loses_what_never_ran", "b'a'..=b'z' => 1"),
+            passes("tests::a_const_fn_that_a_constant_calls_is_whole", "_ => 2"),
+        ],
+        lacks: &["fn weigh", "fn laborious", "digit + 10"],
     },
     Model {
         fixture: "macros",

@@ -24,6 +24,8 @@ enum Task {
     /// The interestingness test that `bench` gives to other tools
     #[command(hide = true)]
     BenchCheck(bench::check::Args),
+    /// Try the gists of a sample of the corpus without each of their items, write `docs/minimality.md`
+    Minimality(corpus::minimality::Args),
 }
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         Task::Corpus(args) => corpus::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::BenchCheck(args) => bench::check::run(&args),
+        Task::Minimality(args) => corpus::minimality::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -60,7 +60,9 @@ impl Repairer {
         } else {
             remedy.restore.extend(exact);
         }
-        self.trait_imports(plan, fault, remedy);
+        if members.is_empty() {
+            self.trait_imports(plan, fault, remedy);
+        }
     }
 
     /// What is cut of the members of a name that a type may have, of the impls with the fewest type parameters.

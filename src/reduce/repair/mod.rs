@@ -91,6 +91,7 @@ impl Repairer {
 
     fn attribute(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
         match fault.code {
+            "E0223" | "E0425" | "E0433" | "E0599" if self.primitive_imports(plan, fault, remedy) => {}
             "E0432" => self.unresolved_import(plan, fault, remedy),
             "E0433" if fault.places.first().is_some_and(|&p| Repairer::in_use(plan, p)) => {
                 self.unresolved_import(plan, fault, remedy)

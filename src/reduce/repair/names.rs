@@ -2,6 +2,7 @@
 
 use super::fault::Fault;
 use super::{Remedy, Repairer};
+use crate::reduce::imports::PRIMITIVES;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::paths::{resolve, step};
 use crate::reduce::plan::Plan;
@@ -38,6 +39,23 @@ impl Repairer {
         if !found {
             self.reexports(plan, fault, remedy);
         }
+    }
+
+    /// Imports of modules that are called as primitive types are, where a path goes through one; `false` when it does not.
+    pub(super) fn primitive_imports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
+        let tree = plan.tree;
+        let before = remedy.restore.len();
+        for &place in fault.places.iter().chain(&fault.definitions) {
+            for &name in PRIMITIVES {
+                let start = format!("{name}::");
+                if plan.text[place..].starts_with(&start) || plan.text[..place].trim_end().ends_with(&start) {
+                    let module = tree.module(tree.at(place));
+                    let leaves = self.named(name).filter(|&n| tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n]);
+                    remedy.restore.extend(leaves.filter(|&n| tree.module(n) == module));
+                }
+            }
+        }
+        remedy.restore.len() > before
     }
 
     /// What an import that is needed names.

@@ -33,7 +33,7 @@ pub(super) struct Comparison<'a> {
 }
 
 /// A macro call, with the module that it stands in.
-type Call<'a> = (&'a Module, &'a ItemMacro);
+pub(super) type Call<'a> = (&'a Module, &'a ItemMacro);
 
 impl Comparison<'_> {
     /// Compares.
@@ -224,13 +224,14 @@ fn macro_name(call: &ItemMacro) -> String {
     call.mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default()
 }
 
-fn plain_name(definition: &ItemMacro) -> String {
+/// The name of the macro that is defined.
+pub(super) fn plain_name(definition: &ItemMacro) -> String {
     definition.ident.as_ref().map(plain).unwrap_or_default()
 }
 
 /// The macro calls that make the item at a path: in the deepest module on the way that has any. A call makes it
 /// when its tokens name what is left of the path, or when the macros it goes through name the item.
-fn calls<'a>(sources: &'a Sources, path: &[String]) -> Vec<Call<'a>> {
+pub(super) fn calls<'a>(sources: &'a Sources, path: &[String]) -> Vec<Call<'a>> {
     let Some(name) = path.last() else { return Vec::new() };
     for depth in (0..path.len()).rev() {
         let here: Vec<Call<'a>> = sources
@@ -260,7 +261,7 @@ fn calls<'a>(sources: &'a Sources, path: &[String]) -> Vec<Call<'a>> {
 }
 
 /// The `macro_rules!` that calls go through, those that definitions call included.
-fn definitions<'a>(sources: &'a Sources, calls: &[Call<'a>]) -> Vec<Call<'a>> {
+pub(super) fn definitions<'a>(sources: &'a Sources, calls: &[Call<'a>]) -> Vec<Call<'a>> {
     let mut names: BTreeSet<String> = BTreeSet::new();
     let mut todo: Vec<String> = calls.iter().map(|(_, call)| macro_name(call)).collect();
     for (_, call) in calls {

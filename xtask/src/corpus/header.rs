@@ -53,7 +53,7 @@ fn rustc_arguments(run: &str) -> Result<Vec<String>> {
 }
 
 /// Splits as a shell does, quotes and backslashes included, nothing else.
-fn words(line: &str) -> Result<Vec<String>> {
+pub(super) fn words(line: &str) -> Result<Vec<String>> {
     let (mut out, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

@@ -11,6 +11,7 @@
 //! | [`sources`], [`tokens`], [`compare`] | the test in the project and in the gist |
 //! | [`record`] | results as JSON lines |
 //! | [`stats`], [`report`] | the page |
+//! | [`minimality`] | `cargo xtask minimality`: whether gists could do without single items |
 //!
 //! Nothing here comes from `cargo-gistify`: what checks it must not share its mistakes.
 
@@ -19,6 +20,7 @@ pub(crate) mod checkout;
 pub(crate) mod child;
 pub(crate) mod compare;
 mod header;
+pub(crate) mod minimality;
 mod recheck;
 mod record;
 mod report;
@@ -98,9 +100,14 @@ impl Args {
     }
 }
 
+/// The repository's folder.
+fn repository() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no folder above it")
+}
+
 /// Runs the corpus; whether all selected tests are ok.
 pub(crate) fn run(args: &Args) -> Result<bool> {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no folder above it")?;
+    let repository = repository()?;
     let work = args.work.clone().unwrap_or_else(|| repository.join("target/corpus"));
     fs::create_dir_all(&work)?;
     let work = fs::canonicalize(work)?;

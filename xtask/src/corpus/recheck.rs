@@ -84,16 +84,9 @@ impl Checker<'_> {
 
     /// Builds and runs the gist in the clean folder.
     fn run(&self, header: &Header, gist: &Path, path: &str, folder: &Path) -> Result<Option<RunFault>> {
-        if self.clean.exists() {
-            fs::remove_dir_all(self.clean)?;
-        }
-        fs::create_dir_all(self.clean)?;
-        let (mut build, mut run) = match header {
-            Header::Rustc(arguments) => self.with_rustc(arguments, gist)?,
-            Header::Manifest(manifest) => match self.with_cargo(manifest, gist)? {
-                Ok(commands) => commands,
-                Err(message) => return Ok(Some(RunFault { stage: "header".to_owned(), message })),
-            },
+        let (mut build, mut run) = match self.commands(header, gist)? {
+            Ok(commands) => commands,
+            Err(message) => return Ok(Some(RunFault { stage: "header".to_owned(), message })),
         };
         // Its own, so that files that other runs have left do not count.
         let temporary = self.clean.join("tmp");
@@ -119,6 +112,18 @@ impl Checker<'_> {
         let stage = if ran.status.is_some() { "run" } else { "time" };
         let result = summary(&output).unwrap_or("no test result");
         Ok(Some(RunFault { stage: stage.to_owned(), message: format!("{}: {result}", ran.describe()) }))
+    }
+
+    /// Puts the gist into the clean folder; what builds it there and what runs it, or what is wrong with its header.
+    pub(super) fn commands(&self, header: &Header, gist: &Path) -> Result<Result<(Command, Command), String>> {
+        if self.clean.exists() {
+            fs::remove_dir_all(self.clean)?;
+        }
+        fs::create_dir_all(self.clean)?;
+        match header {
+            Header::Rustc(arguments) => Ok(Ok(self.with_rustc(arguments, gist)?)),
+            Header::Manifest(manifest) => self.with_cargo(manifest, gist),
+        }
     }
 
     /// A gist without dependencies.
@@ -158,12 +163,13 @@ fn summary(output: &str) -> Option<&str> {
     output.lines().rev().map(str::trim).find(|l| l.starts_with("test result:"))
 }
 
-fn one_passed(output: &str) -> bool {
+/// Whether the summary says that one test was run, and passed.
+pub(super) fn one_passed(output: &str) -> bool {
     summary(output).is_some_and(|l| l.starts_with("test result: ok. 1 passed; 0 failed; 0 ignored;"))
 }
 
 /// The first error that rustc or cargo prints, with where it is.
-fn first_error(stderr: &str) -> String {
+pub(super) fn first_error(stderr: &str) -> String {
     let lines: Vec<&str> = stderr.lines().collect();
     match lines.iter().position(|l| l.starts_with("error")) {
         Some(at) => lines[at..].iter().take(2).map(|l| l.trim()).collect::<Vec<_>>().join(" "),
