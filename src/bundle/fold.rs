@@ -346,7 +346,7 @@ impl<'ast> Visit<'ast> for Fold<'_> {
     }
 
     fn visit_stmt_macro(&mut self, m: &'ast syn::StmtMacro) {
-        if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(m), false) {
+        if self.chosen_branch(&m.mac, node_range(m), false) {
             return;
         }
         self.attributes(&m.attrs);
@@ -372,6 +372,10 @@ impl<'ast> Visit<'ast> for Fold<'_> {
     }
 
     fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        if is_macro(&m.path, "cfg_select") {
+            let decided = self.decided_branches(m.tokens.clone());
+            self.edits.extend(decided);
+        }
         self.macro_tokens(m.tokens.clone(), false);
     }
 }
@@ -380,8 +384,7 @@ impl Fold<'_> {
     fn item_inside(&mut self, item: &syn::Item) {
         match item {
             syn::Item::Mod(m) => self.module(m),
-            syn::Item::Macro(m) if is_macro(&m.mac.path, "cfg_if") && self.chosen_branch(&m.mac, node_range(item), true) => {
-            }
+            syn::Item::Macro(m) if self.chosen_branch(&m.mac, node_range(item), true) => {}
             syn::Item::Macro(m) => {
                 if !self.include_items(&m.mac, node_range(item)) {
                     self.macro_tokens(m.mac.tokens.clone(), m.ident.is_none());

@@ -1,4 +1,4 @@
-//! Macro tokens: `cfg`s in them, modules handed through them, and the branch that `cfg_if!` chooses.
+//! Macro tokens: `cfg`s in them, modules handed through them, and the branch that `cfg_if!` or `cfg_select!` chooses.
 
 use super::fold::Fold;
 use super::inline::{Inliner, module_edit};
@@ -11,10 +11,15 @@ use std::ops::Range;
 use syn::visit::Visit;
 
 impl Fold<'_> {
-    /// Puts the branch that `cfg_if!` chooses in the place of the call, so that what is in it is code like any
-    /// other; `false` when the call has another shape.
+    /// Puts the branch that `cfg_if!` or `cfg_select!` chooses in the place of the call, so that what is in it is code
+    /// like any other; `false` when it is another macro, or the call has another shape.
     pub(super) fn chosen_branch(&mut self, mac: &syn::Macro, whole: Range<usize>, items: bool) -> bool {
-        let Some(branches) = cfg_if_branches(mac.tokens.clone()) else { return false };
+        let branches = match mac.path.segments.last() {
+            Some(s) if s.ident == "cfg_if" => cfg_if_branches(mac.tokens.clone()),
+            Some(s) if s.ident == "cfg_select" => cfg_select_branches(mac.tokens.clone()),
+            _ => None,
+        };
+        let Some(branches) = branches else { return false };
         let holds = |p: &Option<Predicate>| p.as_ref().is_none_or(|p| self.inliner.cfgs.holds(p));
         let Some((_, body)) = branches.into_iter().find(|(p, _)| holds(p)) else {
             self.delete(whole);
@@ -75,6 +80,11 @@ impl Fold<'_> {
                     {
                         edits.extend(self.decided(&g.stream()));
                     }
+                } else if ident == "cfg_select"
+                    && is_punct(list.get(i + 1), '!')
+                    && let Some(TokenTree::Group(g)) = list.get(i + 2)
+                {
+                    edits.extend(self.decided_branches(g.stream()));
                 } else if modules
                     && ident == "mod"
                     && let (Some(TokenTree::Ident(name)), Some(TokenTree::Punct(semi))) = (list.get(i + 1), list.get(i + 2))
@@ -95,6 +105,12 @@ impl Fold<'_> {
                 }
             }
         }
+    }
+
+    /// Makes the predicates of `cfg_select!` literal that the gist's own build would decide otherwise.
+    pub(super) fn decided_branches(&self, tokens: TokenStream) -> Vec<MappedEdit> {
+        let conditions = select_conditions(tokens).unwrap_or_default().into_iter().map(|(condition, _)| condition);
+        conditions.filter_map(|c| self.decided(&c.into_iter().collect())).collect()
     }
 
     /// Makes a predicate literal when the gist's own build would decide it otherwise.
@@ -165,7 +181,62 @@ fn cfg_if_branches(tokens: TokenStream) -> Option<Vec<(Option<Predicate>, proc_m
     }
 }
 
+/// The branches of `cfg_select! { predicate => { … } … _ => { … } }`.
+fn cfg_select_branches(tokens: TokenStream) -> Option<Vec<(Option<Predicate>, proc_macro2::Group)>> {
+    let branch = |(condition, body): (Vec<TokenTree>, Option<proc_macro2::Group>)| match condition.as_slice() {
+        [TokenTree::Ident(any)] if any == "_" => Some((None, body?)),
+        _ => Some((Some(Predicate::parse(condition.into_iter().collect())?), body?)),
+    };
+    select_conditions(tokens)?.into_iter().map(branch).collect()
+}
+
+/// What stands before each `=>`, and the block behind it; no block where it is an expression without braces.
+fn select_conditions(tokens: TokenStream) -> Option<Vec<(Vec<TokenTree>, Option<proc_macro2::Group>)>> {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut rest = list.as_slice();
+    let mut out = Vec::new();
+    while !rest.is_empty() {
+        let arrow = (0..rest.len()).find(|i| is_punct(rest.get(*i), '=') && is_punct(rest.get(i + 1), '>'))?;
+        let condition = rest[..arrow].to_vec();
+        rest = &rest[arrow + 2..];
+        let block = match rest.first()? {
+            TokenTree::Group(g) if g.delimiter() == Delimiter::Brace => Some(g.clone()),
+            _ => None,
+        };
+        let comma = rest.iter().position(|t| is_punct(Some(t), ','));
+        rest = match (&block, comma) {
+            (Some(_), Some(1)) => &rest[2..],
+            (Some(_), _) => &rest[1..],
+            (None, Some(at)) => &rest[at + 1..],
+            (None, None) => &[],
+        };
+        out.push((condition, block));
+    }
+    Some(out)
+}
+
 /// Whether a macro's path ends in `name`.
 pub(super) fn is_macro(path: &syn::Path, name: &str) -> bool {
     path.segments.last().is_some_and(|s| s.ident == name)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn branches_of_cfg_select_may_be_blocks_or_expressions() {
+        let text = r#"all(unix, feature = "x") => { a => b } windows => { c }, any() => d + { 1 }, _ => e"#;
+        let found = select_conditions(text.parse().unwrap()).unwrap();
+        let found: Vec<(usize, bool)> = found.into_iter().map(|(c, block)| (c.len(), block.is_some())).collect();
+        assert_eq!(found, [(2, true), (1, true), (2, false), (1, false)]);
+        assert!(select_conditions("unix { a }".parse().unwrap()).is_none());
+    }
+
+    #[test]
+    fn branches_of_cfg_select_have_predicates_but_for_the_last() {
+        let branches = cfg_select_branches("unix => { a } _ => {}".parse().unwrap()).unwrap();
+        let predicates: Vec<Option<Predicate>> = branches.into_iter().map(|(p, _)| p).collect();
+        assert_eq!(predicates, [Some(Predicate::Name("unix".to_owned())), None]);
+    }
 }

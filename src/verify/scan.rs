@@ -25,7 +25,7 @@ pub enum Forbidden {
     CrateAlias,
     /// `asm!`, `global_asm!`, `naked_asm!`.
     InlineAssembly,
-    /// An `extern "…" { }` block.
+    /// An item of an `extern "…" { }` block.
     ForeignCode,
     /// `include!`, `include_str!`, `include_bytes!`.
     Include,
@@ -110,6 +110,16 @@ fn short(trees: &[TokenTree]) -> String {
     }
 }
 
+/// Without doc comments, which a gist leaves out.
+fn without_docs(trees: &[TokenTree]) -> Vec<TokenTree> {
+    let is_doc = |t: Option<&TokenTree>| match t {
+        Some(TokenTree::Group(g)) => ident(g.stream().into_iter().next().as_ref()).is_some_and(|i| i == "doc"),
+        _ => false,
+    };
+    let starts_doc = |i: usize| is_punct(trees.get(i), '#') && is_doc(trees.get(i + 1));
+    (0..trees.len()).filter(|i| !starts_doc(*i) && !(*i > 0 && starts_doc(i - 1))).map(|i| trees[i].clone()).collect()
+}
+
 impl Scan<'_> {
     fn found(&mut self, kind: Forbidden, span: Span, trees: &[TokenTree]) {
         self.out.push(Finding { kind, line: span.start().line, text: short(trees) });
@@ -153,8 +163,8 @@ impl Scan<'_> {
             }
             "extern" => {
                 let abi = usize::from(matches!(trees.get(1), Some(TokenTree::Literal(_))));
-                if is_group(trees.get(1 + abi), Delimiter::Brace) {
-                    self.found(Forbidden::ForeignCode, span, &trees[..2 + abi]);
+                if let Some(TokenTree::Group(block)) = trees.get(1 + abi).filter(|t| is_group(Some(t), Delimiter::Brace)) {
+                    self.foreign(&trees[..=abi], block.stream());
                 }
                 let words: Vec<String> = trees.iter().take(5).map_while(|t| ident(Some(t))).collect();
                 if let [_, krate, from, alias, name] = words.as_slice() {
@@ -171,6 +181,17 @@ impl Scan<'_> {
                 self.found(Forbidden::InlineAssembly, span, &trees[..trees.len().min(3)]);
             }
             _ => {}
+        }
+    }
+
+    /// Each item of an `extern "…" { }` block is a finding of its own, so that one may go and the others stay.
+    fn foreign(&mut self, head: &[TokenTree], block: TokenStream) {
+        let items: Vec<TokenTree> = block.into_iter().collect();
+        for item in items.split(|t| is_punct(Some(t), ';')) {
+            let item = without_docs(item);
+            if let Some(first) = item.first() {
+                self.found(Forbidden::ForeignCode, first.span(), &[head, &item].concat());
+            }
         }
     }
 
@@ -262,5 +283,15 @@ mod unit {
         let left = beyond(scan("mod core { } #[path = \"x.rs\"] mod a; extern \"C\" { fn b(); }"), &project);
         let left: Vec<Forbidden> = left.into_iter().map(|f| f.kind).collect();
         assert_eq!(left, [Forbidden::ForeignCode, Forbidden::PathAttribute, Forbidden::ModuleFile]);
+    }
+
+    #[test]
+    fn a_foreign_block_may_be_cut_but_not_changed() {
+        let scan = |text| scan(text, &[]).unwrap();
+        let project = scan("extern \"C\" { /// Docs.\n fn a(n: u8) -> u8; #[link_name = \"c\"] fn b(); static D: u8; }");
+        let left = |text| beyond(scan(text), &project).into_iter().map(|f| f.text).collect::<Vec<_>>();
+        assert!(left("extern \"C\" { fn a(n: u8) -> u8; static D: u8; }").is_empty());
+        assert_eq!(left("extern \"C\" { fn b(); }"), ["extern \"C\" fn b ()"]);
+        assert_eq!(left("extern { static D: u8; }").len(), 1);
     }
 }
