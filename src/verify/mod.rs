@@ -7,15 +7,17 @@
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
 //! | [`inject`] | the original test put back into a gist |
 //! | [`scan`] | what a gist must not hold |
+//! | [`own_files`] | files of the package that a gist names |
 //! | [`run`] | the test run in the project and the gist run in an empty directory |
 //! | [`verdict`] | all of it together: a fault class, or `ok` |
 //!
-//! All but [`run`] and [`verdict`] are functions of texts: they start no process and read no file.
+//! All but [`own_files`], [`run`] and [`verdict`] are functions of texts: they start no process and read no file.
 
 pub mod inject;
 pub mod mask;
 pub mod normalise;
 pub mod outcome;
+pub mod own_files;
 pub mod run;
 pub mod scan;
 pub mod verdict;

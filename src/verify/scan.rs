@@ -117,7 +117,8 @@ fn without_docs(trees: &[TokenTree]) -> Vec<TokenTree> {
         _ => false,
     };
     let starts_doc = |i: usize| is_punct(trees.get(i), '#') && is_doc(trees.get(i + 1));
-    (0..trees.len()).filter(|i| !starts_doc(*i) && !(*i > 0 && starts_doc(i - 1))).map(|i| trees[i].clone()).collect()
+    let in_doc = |i: usize| starts_doc(i) || (i > 0 && starts_doc(i - 1));
+    (0..trees.len()).filter(|i| !in_doc(*i)).map(|i| trees[i].clone()).collect()
 }
 
 impl Scan<'_> {

@@ -2,6 +2,7 @@
 
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
+use super::own_files::named_files;
 use super::run::{Entry, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use crate::compile::{Compiler, temp_dir, utf8};
@@ -11,6 +12,7 @@ use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The fault classes, in the order they are looked for; the first that applies is the verdict.
@@ -150,6 +152,13 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
             format!("it ends as {:?}, the original as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
         }
         _ => comparison.diff.clone(),
+    };
+    let files = if verdict == Verdict::Ok { BTreeSet::new() } else { named_files(gist, &claim.target.package_dir) };
+    let reason = if files.is_empty() {
+        reason
+    } else {
+        let files: Vec<String> = files.into_iter().collect();
+        format!("its code names files of the package, which a gist does not have: {}\n{reason}", files.join(", "))
     };
     Ok(Verified { verdict, reason, comparison: Some(comparison), coverage: Some(coverage) })
 }

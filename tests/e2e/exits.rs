@@ -94,6 +94,7 @@ fn a_gist_that_does_not_verify_never_stands_under_the_name_of_the_result() {
     let gist = project.beside("gist.rs");
     let ran = project.gistify(["the_answer_is_on_disk", "-o", gist.as_str()]);
     ran.assert_code(100).assert_says("output-differs").assert_says("No such file or directory");
+    ran.assert_says("names files of the package, which a gist does not have: data/answer.txt");
     assert!(!gist.exists());
     assert!(project.beside("gist.unverified.rs").exists());
 }
