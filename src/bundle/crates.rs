@@ -489,3 +489,101 @@ fn path_start(list: &[TokenTree], i: usize) -> Option<Start> {
         _ => Some(Start::Relative),
     }
 }
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    /// `text` as a crate that became the module `own`, or stands at the root, where `dep` is a module.
+    fn adapted(text: &str, own: Option<&str>, edition_2015: bool) -> String {
+        let tree = syn::parse_file(text).unwrap();
+        let crates = [("dep", "crate::dep"), ("root", "crate"), ("taken", "crate::taken_crate")];
+        let mut view = View {
+            module: own.map(str::to_owned),
+            crates: crates.map(|(name, path)| (name.to_owned(), path.to_owned())).into(),
+            at_root: if own.is_none() { BTreeSet::from(["made".to_owned()]) } else { BTreeSet::new() },
+            edition_2015,
+            ..View::default()
+        };
+        view.note_externs(&tree, &BTreeMap::from([("crate::dep".to_owned(), BTreeSet::from(["made".to_owned()]))]));
+        view.adapt(&Mapped::new_text(text), &tree).0.text
+    }
+
+    #[track_caller]
+    fn assert_module(text: &str, wanted: &str) {
+        assert_eq!(adapted(text, Some("m"), false).trim(), wanted);
+    }
+
+    #[track_caller]
+    fn assert_root(text: &str, wanted: &str) {
+        assert_eq!(adapted(text, None, false).trim(), wanted);
+    }
+
+    #[test]
+    fn a_crate_that_became_a_module_names_itself_by_that() {
+        assert_module("use crate::{a, b::c};", "use crate::m::{a, b::c};");
+        assert_module("pub(in crate::a) fn f() -> crate::T {}", "pub(in crate::m::a) fn f() -> crate::m::T {}");
+        assert_module("pub(crate) fn f() {}", "pub(crate) fn f() {}");
+        assert_module("macro_rules! a { () => { $crate::f() } }", "macro_rules! a { () => { $crate::m::f() } }");
+        assert_module("extern crate self as me; fn f() { me::g() }", "fn f() { crate::m::g() }");
+    }
+
+    #[test]
+    fn other_crates_are_named_by_their_modules() {
+        assert_root(
+            "fn f(a: dep::T) -> <::dep::T as taken::U>::V {}",
+            "fn f(a: crate::dep::T) -> <crate::dep::T as crate::taken_crate::U>::V {}",
+        );
+        assert_root("use {dep::a, std::fmt};", "use {crate::dep::a, std::fmt};");
+        assert_root("use dep as other;", "use crate::dep as other;");
+        assert_module(
+            "use dep; use root; use taken;",
+            "use crate::dep; use crate as root; use crate::taken_crate as taken;",
+        );
+        assert_module("fn f() { root::g() }", "fn f() { crate::g() }");
+        assert_root("macro_rules! a { () => { dep::f() } }", "macro_rules! a { () => { crate::dep::f() } }");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_crate_stays() {
+        for text in [
+            "use a::{dep::b, c};",
+            "fn f() { x.dep::<u8>(); a::dep::g(); dep::<u8>(); }",
+            "mod dep { pub fn f() {} } fn g() { dep::f() }",
+            "#[doc = \"dep::f\"] fn f<'dep>(dep: &'dep u8) {}",
+            "fn dep() {}",
+        ] {
+            assert_root(text, text);
+        }
+    }
+
+    #[test]
+    fn paths_in_strings_of_attributes_are_rewritten() {
+        assert_module("#[serde(with = \"crate::a\")] struct A;", "#[serde(with = \"crate::m::a\")] struct A;");
+        assert_module("#[serde(with = \"dep::a\")] struct A;", "#[serde(with = \"crate::dep::a\")] struct A;");
+    }
+
+    #[test]
+    fn extern_crates_of_the_bundle_go_and_their_macros_are_named_in_full() {
+        assert_root(
+            "#[macro_use] extern crate dep; fn f() { made!(1); other!(1) }",
+            "fn f() { crate::dep::made!(1); other!(1) }",
+        );
+        assert_root("extern crate dep as d; fn f() { d::g() }", "fn f() { crate::dep::g() }");
+        assert_module("extern crate alloc; fn f(a: alloc::A) {}", "extern crate alloc; fn f(a: crate::m::alloc::A) {}");
+    }
+
+    #[test]
+    fn macros_that_live_at_the_root_are_not_imported_there() {
+        assert_root("use dep::{made, b};", "use crate::dep::{ b};");
+        assert_root("use dep::made;", "");
+        assert_root("mod a { use dep::made; }", "mod a { use crate::dep::made; }");
+    }
+
+    #[test]
+    fn paths_of_edition_2015_count_from_the_crates_root() {
+        let text = "mod a { use b::c; use std::fmt; fn f() { ::b::c() } } mod b { pub fn c() {} }";
+        let wanted = "mod a { use crate::m::b::c; use std::fmt; fn f() { crate::m::b::c() } } mod b { pub fn c() {} }";
+        assert_eq!(adapted(text, Some("m"), true), wanted);
+    }
+}

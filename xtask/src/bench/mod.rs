@@ -42,6 +42,13 @@ const TESTS: [&str; 3] = [
     "http lib uri::tests::test_uri_parse_authority_no_port",
 ];
 
+/// Seconds after which the other tools are stopped.
+const LIMIT: u64 = 1200;
+/// Code lines of the synthetic crates.
+const LINES: [usize; 5] = [1_000, 3_000, 10_000, 30_000, 100_000];
+/// How often this tool and the plain build are measured.
+const REPEAT: usize = 3;
+
 /// One half of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
@@ -61,16 +68,16 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TOOLS", default_values_t = ToolName::ALL)]
     tools: Vec<ToolName>,
     /// Stop the other tools after so many seconds
-    #[arg(long, default_value_t = 1200, value_name = "SECONDS")]
+    #[arg(long, default_value_t = LIMIT, value_name = "SECONDS")]
     limit: u64,
     /// A test of the corpus, as `CRATE TARGET TEST`; may be given again [default: three of 500 to 8,000 lines]
     #[arg(long = "test", value_name = "TEST")]
     tests: Vec<String>,
     /// Code lines of the synthetic crates
-    #[arg(long, value_delimiter = ',', value_name = "LINES", default_values_t = [1_000, 3_000, 10_000, 30_000, 100_000])]
+    #[arg(long, value_delimiter = ',', value_name = "LINES", default_values_t = LINES)]
     lines: Vec<usize>,
     /// How often this tool and the plain build are measured, if that takes less than a minute; the median is shown
-    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(long, default_value_t = REPEAT, value_name = "N")]
     repeat: usize,
     /// Where the page goes; its plots go beside it
     #[arg(long, default_value = "docs/benchmarks.md", value_name = "FILE")]
@@ -92,7 +99,21 @@ pub(crate) struct Args {
 impl Args {
     /// The command as the page shows it: what changes results, no paths.
     fn command(&self) -> String {
-        if self.limit == 1200 { "cargo xtask bench".to_owned() } else { format!("cargo xtask bench --limit {}", self.limit) }
+        let mut out = "cargo xtask bench".to_owned();
+        if self.limit != LIMIT {
+            out += &format!(" --limit {}", self.limit);
+        }
+        for test in &self.tests {
+            out += &format!(" --test \"{test}\"");
+        }
+        if self.lines != LINES {
+            let lines: Vec<String> = self.lines.iter().map(ToString::to_string).collect();
+            out += &format!(" --lines {}", lines.join(","));
+        }
+        if self.repeat != REPEAT {
+            out += &format!(" --repeat {}", self.repeat);
+        }
+        out
     }
 }
 
