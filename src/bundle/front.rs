@@ -31,6 +31,8 @@ pub(super) struct Joined {
     pub(super) start: usize,
     /// Items of the test crate's root that went to the root of the gist.
     pub(super) hoisted: String,
+    /// Its inner attributes that did.
+    pub(super) attributes: String,
     /// The test crate as a text of its own.
     pub(super) test_text: String,
 }
@@ -79,8 +81,9 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         head.push('\n');
     }
     let import = program.then(|| format!("use {wrapper}::{MAIN};"));
-    let moved: Vec<&str> = hoisted.attributes.iter().chain(&hoisted.externs).chain(&import).map(String::as_str).collect();
+    let moved: Vec<&str> = hoisted.externs.iter().chain(&import).map(String::as_str).collect();
     let moved = moved.join("\n");
+    let attributes = hoisted.attributes.join("\n");
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
     let mut externs: Vec<String> =
         hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
@@ -108,7 +111,7 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     root.push_new(&format!("mod {wrapper} {{\n"));
     root.push(&test);
     root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
-    Ok(Joined { root, wrapper, start, hoisted: moved, test_text })
+    Ok(Joined { root, wrapper, start, hoisted: moved, attributes, test_text })
 }
 
 /// The program with a `main` that the root can import.

@@ -72,7 +72,7 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
         let view = places.view(&target.call, &target.package_id, None, &parsed(&parts.test, "test crate", target)?);
         let joined = join(target, root_call, root, parts.test.clone(), &view)?;
         // What goes from the test crate's root to the gist's root exists there, too.
-        crates[0].text.push_str(&format!("\n{}", joined.hoisted));
+        crates[0].text = format!("{}\n{}\n{}", joined.attributes, crates[0].text, joined.hoisted);
         crates.push(BundledCrate {
             names: vec![joined.wrapper.clone()],
             module: Some(joined.wrapper.clone()),
@@ -137,16 +137,18 @@ fn with_head(
     let at = first.max(behind_attributes);
 
     let mut head = Mapped::new_text("\n");
-    let mut say = |line: &str| {
-        head.push_new(&format!("{line}\n"));
-        exists.push_str(&format!("\n{line}"));
-    };
     let has = |attribute: &String| root.text.contains(attribute.as_str());
     let attributes: BTreeSet<String> = hoisted.attributes.into_iter().filter(|a| !has(a)).collect();
-    attributes.iter().for_each(|a| say(a));
+    for attribute in attributes {
+        head.push_new(&format!("{attribute}\n"));
+        exists.insert_str(0, &format!("{attribute}\n"));
+    }
     let known: BTreeSet<String> = tree.items.iter().filter_map(normal_extern).collect();
     let externs: BTreeMap<String, String> = hoisted.externs.into_iter().map(|(line, plain)| (plain, line)).collect();
-    externs.iter().filter(|(plain, _)| !known.contains(*plain)).for_each(|(_, line)| say(line));
+    for (_, line) in externs.iter().filter(|(plain, _)| !known.contains(*plain)) {
+        head.push_new(&format!("{line}\n"));
+        exists.push_str(&format!("\n{line}"));
+    }
     head.push(&modules);
     let mut out = Mapped::default();
     out.push(&root.part(0..at));
