@@ -11,7 +11,7 @@ fn the_list_says_where_each_test_is_and_what_is_special_about_it() {
 #[test]
 fn each_kind_of_target_has_its_word() {
     for (fixture, args, word) in [
-        ("integration", vec!["list"], "tests/words.rs:12  [integration]"),
+        ("integration", vec!["list"], "tests/words.rs:13  [integration]"),
         ("bin_only", vec!["list"], "src/main.rs:20  [binary]"),
         ("example", vec!["list", "--example", "demo"], "examples/demo.rs:9  [example]"),
         ("modules", vec!["list"], "src/tests.rs:10  [unit]"),
