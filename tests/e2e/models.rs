@@ -577,7 +577,7 @@ const MODELS: &[Model] = &[
     },
 ];
 
-/// Impls alone: many tests, so on demand.
+/// Impls alone: many tests of one crate.
 const IMPLS: &[Model] = &[Model {
     fixture: "traits",
     args: &[],
@@ -633,7 +633,6 @@ fn every_fixture_does_what_its_model_says() {
 }
 
 #[test]
-#[ignore = "takes half a minute more"]
 fn impls_that_nobody_names_are_found() {
     check_all(IMPLS);
 }

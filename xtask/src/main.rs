@@ -2,6 +2,7 @@
 
 mod bench;
 mod corpus;
+mod jsonl;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -26,6 +26,7 @@ use crate::corpus::checkout;
 use crate::corpus::child;
 use crate::corpus::rows::{self, Row, Selection, Target};
 use crate::corpus::tool::Tool;
+use crate::jsonl;
 use anyhow::{Context, Result, bail};
 use compiler::Compiler;
 use cost::Subject;
@@ -208,7 +209,7 @@ impl Session<'_> {
                 "       Ended {tool}: {wall:.1} s, {} compiler calls, {tokens} of {} tokens",
                 race.calls, race.bundle.tokens
             );
-            record::append(self.results, &Record::Race(race))?;
+            jsonl::append(self.results, &Record::Race(race))?;
         }
         Ok(())
     }
@@ -226,7 +227,7 @@ impl Session<'_> {
             let (first, peak) = (page::middle(&measured.first), measured.peak_bytes >> 20);
             eprintln!("       Ended {lines}: {first:.1} s, {peak} MiB");
             let setting = self.setting(self.tool.version.clone());
-            record::append(self.results, &Record::Growth(Growth { lines, setting, measured }))?;
+            jsonl::append(self.results, &Record::Growth(Growth { lines, setting, measured }))?;
             fs::remove_dir_all(folder.join("target"))?;
         }
         Ok(())

@@ -2,12 +2,11 @@
 
 use super::size::Size;
 use crate::corpus::rows::Key;
-use anyhow::{Context, Result};
-use fs_err as fs;
+use crate::jsonl;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write as _;
 use std::path::Path;
 
 /// A tool that makes a small file of a large one.
@@ -149,19 +148,8 @@ impl Records {
 /// Reads all records.
 pub(super) fn load(file: &Path) -> Result<Records> {
     let mut out = Records::default();
-    if file.exists() {
-        for line in fs::read_to_string(file)?.lines().filter(|l| !l.trim().is_empty()) {
-            out.add(serde_json::from_str(line).with_context(|| format!("{}: `{line}`", file.display()))?);
-        }
-    }
+    jsonl::load(file)?.into_iter().for_each(|record| out.add(record));
     Ok(out)
-}
-
-/// Adds a record.
-pub(super) fn append(file: &Path, record: &Record) -> Result<()> {
-    let mut line = serde_json::to_string(record)?;
-    line.push('\n');
-    Ok(fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())?)
 }
 
 #[cfg(test)]
@@ -223,7 +211,7 @@ pub(super) mod tests {
             Record::Growth(growth(1000, 2.0)),
             Record::Growth(growth(1000, 3.0)),
         ] {
-            append(&file, &record).unwrap();
+            jsonl::append(&file, &record).unwrap();
         }
         let records = load(&file).unwrap();
         assert_eq!(records.races.values().map(|r| r.size.tokens).collect::<Vec<_>>(), [800, 700]);

@@ -31,6 +31,7 @@ pub(crate) mod stats;
 pub(crate) mod tokens;
 pub(crate) mod tool;
 
+use crate::jsonl;
 use anyhow::{Context, Result};
 use checkout::Checkout;
 use fs_err as fs;
@@ -236,7 +237,7 @@ impl Session {
 
     fn keep(&self, row: &Row, record: &Record) -> Result<()> {
         let results = self.results.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        record::append(&results, record)?;
+        jsonl::append(&results, record)?;
         let number = self.done.fetch_add(1, Ordering::Relaxed) + 1;
         let recheck = match &record.recheck {
             None => "no gist".to_owned(),

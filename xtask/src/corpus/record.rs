@@ -1,11 +1,10 @@
 //! What is known about a test after a run: one JSON line each, in the work folder.
 
 use super::rows::Key;
-use anyhow::{Context, Result};
-use fs_err as fs;
+use crate::jsonl;
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 
 /// The tool's figures for one gist, as it prints them.
@@ -174,22 +173,7 @@ impl Record {
 
 /// The latest record of each test.
 pub(super) fn load(file: &Path) -> Result<BTreeMap<Key, Record>> {
-    let mut out = BTreeMap::new();
-    if !file.exists() {
-        return Ok(out);
-    }
-    for line in fs::read_to_string(file)?.lines().filter(|l| !l.trim().is_empty()) {
-        let record: Record = serde_json::from_str(line).with_context(|| format!("{}: `{line}`", file.display()))?;
-        out.insert(record.key.clone(), record);
-    }
-    Ok(out)
-}
-
-/// Adds a record.
-pub(super) fn append(file: &Path, record: &Record) -> Result<()> {
-    let mut line = serde_json::to_string(record)?;
-    line.push('\n');
-    Ok(fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())?)
+    Ok(jsonl::load(file)?.into_iter().map(|record: Record| (record.key.clone(), record)).collect())
 }
 
 #[cfg(test)]
@@ -220,9 +204,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("results.jsonl");
         assert!(load(&file).unwrap().is_empty());
-        append(&file, &record()).unwrap();
+        jsonl::append(&file, &record()).unwrap();
         let later = Record { wall_s: 9.0, ..record() };
-        append(&file, &later).unwrap();
+        jsonl::append(&file, &later).unwrap();
         assert_eq!(load(&file).unwrap().into_values().collect::<Vec<_>>(), [later]);
     }
 

@@ -22,6 +22,7 @@ use super::rows::{self, Key, Row, Selection, Size, Target};
 use super::sources::Sources;
 use super::tool::{self, Tool};
 use super::{LIMIT, repository};
+use crate::jsonl;
 use anyhow::{Context, Result};
 use fs_err as fs;
 use items::Candidate;
@@ -29,7 +30,6 @@ use owned::Owned;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use trial::Bench;
 
@@ -203,7 +203,7 @@ impl Session {
             return Ok(known.clone());
         }
         try_all(checker, row, &gist, &text, &mut finding)?;
-        append(&self.work.join("minimality.jsonl"), &finding)?;
+        jsonl::append(&self.work.join("minimality.jsonl"), &finding)?;
         Ok(finding)
     }
 }
@@ -247,20 +247,7 @@ fn reached(bench: &Bench, candidate: &Candidate, text: &str) -> Result<bool> {
 
 /// The latest finding of each test.
 fn load(file: &Path) -> Result<BTreeMap<Key, Finding>> {
-    let mut out = BTreeMap::new();
-    if file.exists() {
-        for line in fs::read_to_string(file)?.lines() {
-            let finding: Finding = serde_json::from_str(line).with_context(|| format!("{}: `{line}`", file.display()))?;
-            out.insert(finding.key.clone(), finding);
-        }
-    }
-    Ok(out)
-}
-
-/// Adds a finding.
-fn append(file: &Path, finding: &Finding) -> Result<()> {
-    let line = serde_json::to_string(finding)? + "\n";
-    Ok(fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())?)
+    Ok(jsonl::load(file)?.into_iter().map(|finding: Finding| (finding.key.clone(), finding)).collect())
 }
 
 #[cfg(test)]
