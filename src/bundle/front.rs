@@ -5,7 +5,7 @@
 //! `crate::wrapper::`; its `extern crate`s go to the root, where `#[macro_use]` and edition 2015 want them. The `main`
 //! of a program is imported at the root, which makes it the gist's own.
 
-use super::crates::{View, allowed_in_module, goes_to_root};
+use super::crates::{Hoisted, View, allowed_in_module, goes_to_root};
 use crate::error::{Error, Result};
 use crate::program::MAIN;
 use crate::source::edit::Edit;
@@ -73,20 +73,19 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         lib_edits.push(Edit::delete(with_comments(&lib.text, node_range(attr))));
         dropped_no_std = true;
     }
-    let at = lib_tree.items.first().map_or(lib.text.len(), |i| with_comments(&lib.text, node_range(i)).start);
-    let at = at.max(lib_tree.attrs.iter().map(|a| node_range(a).end).max().unwrap_or(0));
+    let at = head_of(&lib.text, &lib_tree);
     let mut head = String::from("\n");
     for line in &hoisted.attributes {
         head.push_str(line);
         head.push('\n');
     }
     let import = program.then(|| format!("use {wrapper}::{MAIN};"));
-    let moved: Vec<&str> = hoisted.externs.iter().chain(&import).map(String::as_str).collect();
+    let moved: Vec<&str> = hoisted.externs.iter().map(|(line, _)| line).chain(&import).map(String::as_str).collect();
     let moved = moved.join("\n");
     let attributes = hoisted.attributes.join("\n");
     let has = |item: &str| lib_tree.items.iter().any(|i| normal_extern(i).as_deref() == Some(item));
     let mut externs: Vec<String> =
-        hoisted.externs.into_iter().zip(hoisted.names).filter(|(_, name)| !has(name)).map(|(text, _)| text).collect();
+        hoisted.externs.into_iter().filter(|(_, plain)| !has(plain)).map(|(line, _)| line).collect();
     if dropped_no_std && edition_2015 {
         externs.push("extern crate core;".to_owned());
     }
@@ -114,6 +113,12 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     Ok(Joined { root, wrapper, start, hoisted: moved, attributes, test_text })
 }
 
+/// Where items can be put in front of those that a crate has, behind its inner attributes.
+pub(super) fn head_of(text: &str, tree: &syn::File) -> usize {
+    let first = tree.items.first().map_or(text.len(), |i| with_comments(text, node_range(i)).start);
+    first.max(tree.attrs.iter().map(|a| node_range(a).end).max().unwrap_or(0))
+}
+
 /// The program with a `main` that the root can import.
 fn with_public_main(program: Mapped, tree: &syn::File, lib: &syn::File, target: &TestTarget) -> Result<Mapped> {
     let unsupported = |reason: &str| Error::Unsupported { test: target.selector(), reason: reason.into() };
@@ -130,15 +135,6 @@ fn with_public_main(program: Mapped, tree: &syn::File, lib: &syn::File, target: 
     Ok(program.edited(edit.into_iter().collect()))
 }
 
-/// What goes from the test crate's root to the root of the gist.
-struct Hoisted {
-    attributes: Vec<String>,
-    /// The items, attributes included.
-    externs: Vec<String>,
-    /// The same, without attributes.
-    names: Vec<String>,
-}
-
 /// The item that gives a crate its own name.
 fn own_name(lib_name: &str) -> String {
     format!("extern crate self as {lib_name};")
@@ -147,7 +143,7 @@ fn own_name(lib_name: &str) -> String {
 fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, view: &View) -> (Mapped, Hoisted) {
     let edition_2015 = view.edition_2015;
     let mut edits = Vec::new();
-    let mut hoisted = Hoisted { attributes: Vec::new(), externs: Vec::new(), names: Vec::new() };
+    let mut hoisted = Hoisted::default();
     for attr in &tree.attrs {
         let r = node_range(attr);
         if goes_to_root(attr) {
@@ -165,14 +161,13 @@ fn adapt_test(test: &Mapped, tree: &syn::File, lib_name: &str, wrapper: &str, vi
         edits.push(Edit::delete(with_comments(&test.text, r)));
         if name == lib_name {
             if let Some((_, alias)) = &e.rename {
-                hoisted.externs.push(format!("extern crate self as {alias};"));
-                hoisted.names.push(format!("extern crate self as {alias};"));
+                let line = own_name(&alias.to_string());
+                hoisted.externs.push((line.clone(), line));
             }
         } else if view.crates.contains_key(&name) {
             // It is a module of the gist.
         } else if !["std", "core"].contains(&name.as_str()) || e.rename.is_some() {
-            hoisted.externs.push(line);
-            hoisted.names.extend(normal_extern(item));
+            hoisted.externs.extend(normal_extern(item).map(|plain| (line, plain)));
         }
     }
     let exported: BTreeSet<String> = exported_macros(&tree.items);

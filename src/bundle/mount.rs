@@ -3,11 +3,11 @@
 
 use super::BundledCrate;
 use super::crates::{Hoisted, View};
-use super::front::{exported_macros, item_names, join, makes_exported_macros, normal_extern};
+use super::front::{exported_macros, head_of, item_names, join, makes_exported_macros, normal_extern};
 use crate::error::{Error, Result};
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
-use crate::source::tokens::{node_range, with_comments};
+use crate::source::tokens::node_range;
 use crate::workspace::capture::{BuiltCrate, Bundled, TestTarget};
 use crate::workspace::record::RustcCall;
 use cargo_metadata::PackageId;
@@ -132,9 +132,7 @@ fn with_head(
     let root_len = root.text.len();
     let root = root.edited(no_std.collect());
     let tree = parsed(&root, "root", target)?;
-    let behind_attributes = tree.attrs.iter().map(|a| node_range(a).end).max().unwrap_or(0);
-    let first = tree.items.first().map_or(root.text.len(), |i| with_comments(&root.text, node_range(i)).start);
-    let at = first.max(behind_attributes);
+    let at = head_of(&root.text, &tree);
 
     let mut head = Mapped::new_text("\n");
     let has = |attribute: &String| root.text.contains(attribute.as_str());

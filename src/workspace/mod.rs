@@ -244,7 +244,8 @@ fn short_digest(text: &str) -> String {
 /// The packages outside the workspace whose source goes into the bundle.
 fn inlined(metadata: &Metadata, inline: &Inline) -> Result<BTreeSet<PackageId>> {
     let others: Vec<&Package> = metadata.packages.iter().filter(|p| !metadata.workspace_members.contains(&p.id)).collect();
-    let library = |p: &Package| p.targets.iter().any(|t| !t.is_proc_macro() && !t.is_custom_build() && !t.is_bin());
+    // A procedural macro's package has tests and examples as well, but no library that could be linked.
+    let library = |p: &Package| p.targets.iter().any(|t| t.is_lib() || t.is_rlib() || t.is_dylib());
     let matches = |p: &Package, spec: &str| {
         let (name, version) = spec.split_once('@').map_or((spec, None), |(n, v)| (n, Some(v)));
         p.name.replace('-', "_") == name.replace('-', "_") && version.is_none_or(|v| p.version.to_string() == v)
