@@ -131,7 +131,9 @@ pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> 
         MessageFormat::JsonPretty => print_json(&all, true)?,
     }
     if all.is_empty() {
-        shell.error("the project has no tests");
+        shell.error(
+            "the project has no tests; are they behind features (-F, --all-features) or in other packages (--workspace)?",
+        );
         return Ok(ExitCode::NoTest as u8);
     }
     Ok(ExitCode::Verified as u8)

@@ -31,8 +31,12 @@ pub struct Masks {
     lines: BTreeMap<usize, Vec<usize>>,
 }
 
-/// A number with its unit, a word, a run of blanks, or one other character; a masked token is a token again.
-static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"<masked>|\d\w*(?:\.\d\w*)*|\w+|\s+|[^\w\s]").ok());
+/// A date with its time of day (runs in one minute differ in the seconds alone, a later one in more), a number with its
+/// unit, a word, a run of blanks, or one other character; a masked token is a token again.
+static TOKEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let date = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z\b|[+-]\d\d:?\d\d)?";
+    Regex::new(&format!(r"<masked>|{date}|\d\w*(?:\.\d\w*)*|\w+|\s+|[^\w\s]")).ok()
+});
 
 fn tokens(line: &str) -> Vec<&str> {
     TOKEN.as_ref().map_or_else(|| vec![line], |regex| regex.find_iter(line).map(|m| m.as_str()).collect())
@@ -146,6 +150,14 @@ impl Masks {
 #[cfg(test)]
 mod unit {
     use super::*;
+
+    #[test]
+    fn a_time_that_differs_is_masked_with_its_date() {
+        let runs = ["2026-11-30T12:21:58.5Z start\n".to_owned(), "2026-11-30T12:21:59.1Z start\n".to_owned()];
+        let masks = masks(&runs).unwrap();
+        assert_eq!(masks.apply("2026-12-01T00:00:03.25Z start\n"), "<masked> start\n");
+        assert_ne!(masks.apply("2026-12-01T00:00:03.25Z stop\n"), masks.apply(&runs[0]));
+    }
     use proptest::prelude::*;
 
     fn of(runs: &[&str]) -> Result<Masks, Difference> {
