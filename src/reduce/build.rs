@@ -2,7 +2,8 @@
 
 use super::nodes::{Kind, Node, NodeId};
 use super::syntax::{
-    after_attributes, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain, without_value,
+    after_attributes, catches_all, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain,
+    without_value,
 };
 use super::types::Header;
 use crate::source::tokens::{idents, line_groups, node_range, range};
@@ -625,13 +626,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             let n = &mut self.nodes[id];
             n.group = whole.clone();
             n.words = idents(arm.pat.to_token_stream()).into_iter().collect();
-            n.catch_all = match &arm.pat {
-                syn::Pat::Wild(_) => true,
-                syn::Pat::Ident(i) => {
-                    i.subpat.is_none() && i.ident.to_string().starts_with(|c: char| c.is_lowercase() || c == '_')
-                }
-                _ => false,
-            };
+            n.catch_all = catches_all(&arm.pat);
             self.inside(id, |b| visit::visit_arm(b, arm));
         }
     }

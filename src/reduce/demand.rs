@@ -3,6 +3,7 @@
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::types::{Header, Ty};
+use std::collections::BTreeSet;
 
 /// An impl or a derive: `by` a type, `of` a trait, both by the heads of their names.
 #[derive(Clone, Copy, Debug)]
@@ -153,17 +154,37 @@ pub(super) fn of_method(receiver: Option<Ty>, full: &str) -> Vec<Header> {
 }
 
 /// Of a function with one impl left, arguments of another type are no match: the demands for an impl that takes them,
-/// given the names that stand where it is called.
-pub(super) fn of_argument<'w>(full: &str, names: impl Iterator<Item = &'w str>) -> Vec<Header> {
-    let Some(found) = full.split("found `").nth(1).and_then(|rest| rest.split('`').next()).and_then(Ty::parse) else {
-        return Vec::new();
-    };
+/// given the names that stand where it is called, and the types that the impls around are for.
+pub(super) fn of_argument<'w>(full: &str, names: impl Iterator<Item = &'w str>, own: &[Ty]) -> Vec<Header> {
     if !full.contains("arguments to this") {
         return Vec::new();
     }
-    let traits: std::collections::BTreeSet<&str> = names.filter(|n| OPERATORS.iter().any(|(_, t)| t == n)).collect();
-    let demand = |t: &str| Header { self_ty: Ty::Any("_".into()), trait_: Ty::Named(t.to_owned(), vec![found.clone()]) };
-    traits.into_iter().map(demand).collect()
+    let Some(found) = found_type(full) else { return Vec::new() };
+    let traits: BTreeSet<&str> = names.filter(|n| OPERATORS.iter().any(|(_, t)| t == n)).collect();
+    taking(&found, traits, own)
+}
+
+/// The same for the operand behind an operator, given the code in front of it.
+pub(super) fn of_operand(full: &str, before: &str, own: &[Ty]) -> Vec<Header> {
+    let Some(found) = found_type(full).filter(|_| full.starts_with("mismatched types")) else { return Vec::new() };
+    let before = before.trim_end();
+    let longest = OPERATORS.iter().filter(|(symbol, _)| before.ends_with(symbol)).max_by_key(|(symbol, _)| symbol.len());
+    let is_arrow = before.ends_with("->") || before.ends_with("=>");
+    longest.filter(|_| !is_arrow).map(|(_, trait_)| taking(&found, BTreeSet::from([*trait_]), own)).unwrap_or_default()
+}
+
+/// The type that a message says was found.
+fn found_type(full: &str) -> Option<Ty> {
+    Ty::parse(full.split("found `").nth(1)?.split('`').next()?)
+}
+
+/// Demands that types, or any, have operators that take a type.
+fn taking(found: &Ty, traits: BTreeSet<&str>, own: &[Ty]) -> Vec<Header> {
+    let any = [Ty::Any("_".into())];
+    let types = if own.is_empty() { &any } else { own };
+    let demand =
+        |self_ty: &Ty, t: &str| Header { self_ty: self_ty.clone(), trait_: Ty::Named(t.to_owned(), vec![found.clone()]) };
+    traits.into_iter().flat_map(|t| types.iter().map(move |ty| demand(ty, t))).collect()
 }
 
 #[cfg(test)]
@@ -207,5 +228,15 @@ mod unit {
         asks("no implementation for `A << &B`", "A", "Shl<&B>");
         asks("cannot apply unary operator `-` to type `A`", "A", "Neg");
         assert_eq!(of_operator("mismatched types"), None);
+    }
+
+    #[test]
+    fn an_operand_of_another_type_asks_for_the_operator() {
+        let big = [Ty::parse("Big").unwrap()];
+        let asks = |before: &str| of_operand("mismatched types\nexpected `Big`, found `u64`", before, &big);
+        assert_eq!(asks("x => self * "), [Header { self_ty: big[0].clone(), trait_: Ty::parse("Mul<u64>").unwrap() }]);
+        assert_eq!(asks("self *= ")[0].trait_, Ty::parse("MulAssign<u64>").unwrap());
+        assert_eq!(asks("x => "), []);
+        assert_eq!(asks("f("), []);
     }
 }

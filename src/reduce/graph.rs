@@ -5,6 +5,7 @@
 //! checking. Uses inside a macro's expansion belong to the call; what a marked text cannot say (trait impls,
 //! modules, items made by macros) is left to the repairs.
 
+use super::made::Made;
 use super::nodes::{Kind, NodeId, Tree};
 use crate::compile::{Checked, Compiler, DiagnosticSpan, FILE_NAME};
 use crate::error::Result;
@@ -117,6 +118,14 @@ fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec
             // What a macro makes needs the call that makes it, as far as that can be told.
             let Some(definition) = tree.made_by(id) else { continue };
             let name = places(span, pieces).next().map_or("", |at| identifier(&text[at..]));
+            let ways: Vec<&Made> =
+                tree.made.at(id).filter(|made| made.name == name || !tree.nodes[id].name.starts_with('$')).collect();
+            if let Some((first, others)) = ways.split_first() {
+                // Which of them is meant is not said: what they have in common is needed.
+                let common = first.by.iter().filter(|c| others.iter().all(|made| made.by.contains(c)));
+                uses[from].extend(common.copied().filter(|&c| c != from));
+                continue;
+            }
             let of = |calls: &BTreeMap<&str, Vec<NodeId>>| calls.get(tree.nodes[definition].name.as_str()).cloned();
             match of(&calls).as_deref() {
                 Some(&[only]) => uses[from].extend(tree.elements(only, std::iter::once(name))),

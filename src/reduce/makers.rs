@@ -3,7 +3,9 @@
 //! Coverage puts a function that a macro made at the macro's definition. The call is found by the names in the
 //! function's path.
 
+use super::made::Made;
 use super::nodes::{Kind, NodeId, Tree};
+use super::types::{Header, Ty};
 use crate::bundle::Bundle;
 use crate::trace::Coverage;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +26,69 @@ pub(super) fn macro_calls(
         let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
         for image in bundle.map.images(file, at) {
             let node = tree.at(image);
-            if let Some(definition) = tree.ancestors(node).find(|&a| tree.nodes[a].kind == Kind::MacroRules) {
+            let ways = known_calls(tree, node, &function.name, &path);
+            if !ways.is_empty() {
+                doubtful.extend(ways.iter().filter(|_| ways.len() > 1).flat_map(|made| &made.by));
+                found.extend(ways.iter().flat_map(|made| &made.by));
+            } else if let Some(definition) = tree.ancestors(node).find(|&a| tree.nodes[a].kind == Kind::MacroRules) {
                 calls.add_likely(definition, node, &path, &mut found, &mut doubtful);
             }
         }
     }
     (found, doubtful)
+}
+
+/// What is made of the function at a node and may be the one of that name, which has those words.
+fn known_calls<'t>(tree: &'t Tree, node: NodeId, name: &str, words: &BTreeSet<&str>) -> Vec<&'t Made> {
+    let is_function = |a: &NodeId| matches!(tree.nodes[*a].kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn);
+    let Some(function) = tree.ancestors(node).filter(is_function).find(|&a| tree.made.at(a).next().is_some()) else {
+        return Vec::new();
+    };
+    let header = header_of(name);
+    let around = |made: &Made| {
+        let outermost = made.by.iter().copied().find(|&c| !tree.nodes[c].in_macro);
+        outermost
+            .into_iter()
+            .flat_map(|c| tree.ancestors(c))
+            .filter(|&a| tree.nodes[a].kind == Kind::Module)
+            .collect::<Vec<_>>()
+    };
+    let of_modules = |made: &Made| {
+        let mut named =
+            made.modules.iter().map(String::as_str).chain(around(made).into_iter().map(|m| tree.nodes[m].name.as_str()));
+        named.all(|module| words.contains(module))
+    };
+    let fits = |made: &&Made| {
+        words.contains(made.name.as_str())
+            && match (&made.header, &header) {
+                (Some(own), Some(asked)) => own.fits(asked).is_some(),
+                (None, None) => of_modules(made),
+                _ => true,
+            }
+    };
+    tree.made.at(function).filter(fits).collect()
+}
+
+/// What a function's name says of the impl that it is in: `<A as B>::f`.
+fn header_of(name: &str) -> Option<Header> {
+    let inside = name.strip_prefix('<')?;
+    let mut depth = 0;
+    let mut middle = None;
+    for (at, c) in inside.char_indices() {
+        match c {
+            '<' | '(' | '[' => depth += 1,
+            '>' if inside[..at].ends_with('-') => {}
+            '>' if depth == 0 => {
+                let (ty, trait_) = middle.map_or((&inside[..at], ""), |m: usize| (&inside[..m], &inside[m + 4..at]));
+                let trait_ = if trait_.is_empty() { Ty::Named(String::new(), Vec::new()) } else { Ty::parse(trait_)? };
+                return Some(Header { self_ty: Ty::parse(ty)?, trait_ });
+            }
+            '>' | ')' | ']' => depth -= 1,
+            ' ' if depth == 0 && inside[at..].starts_with(" as ") => middle = Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The macro calls of a bundle, by the macros that they may lead to.
@@ -103,5 +162,22 @@ impl Calls<'_> {
             i += 1;
         }
         i < names.len()
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn a_functions_name_says_which_impl_it_is_in() {
+        let header = |ty: &str, trait_: &str| {
+            let trait_ = if trait_.is_empty() { Ty::Named(String::new(), Vec::new()) } else { Ty::parse(trait_).unwrap() };
+            Some(Header { self_ty: Ty::parse(ty).unwrap(), trait_ })
+        };
+        assert_eq!(header_of("<a::B<C<u8>> as core::ops::Add<&u8>>::add::{closure#0}"), header("B<C<u8>>", "Add<&u8>"));
+        assert_eq!(header_of("<a::B>::new"), header("B", ""));
+        assert_eq!(header_of("<fn(u8) -> u16 as a::X>::f"), header("fn(u8) -> u16", "X"));
+        assert_eq!(header_of("a::b::<u8>"), None);
     }
 }

@@ -12,6 +12,7 @@ mod demand;
 pub mod graph;
 mod hoist;
 mod imports;
+pub mod made;
 mod makers;
 pub mod nodes;
 mod paths;

@@ -4,7 +4,9 @@
 //! statements, match arms, branches. The tree is laminar and in preorder, so the innermost node of an offset is
 //! found by a binary search and a walk up.
 
-use super::types::Header;
+use super::made::AllMade;
+use super::types::{Aliases, Header, Ty};
+use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -197,6 +199,8 @@ pub struct Tree {
     pub children: Vec<Vec<NodeId>>,
     /// Every `pub` without a restriction.
     pub publics: Vec<Range<usize>>,
+    /// What macro calls make.
+    pub made: AllMade,
     /// The functions that a macro makes for a trait impl, by the call in the impl.
     pub made_members: BTreeMap<NodeId, Vec<NodeId>>,
     /// The `use` leaves of each module.
@@ -230,7 +234,20 @@ impl Tree {
         fix_calls(&mut nodes);
         let publics = super::build::publics(text, &file);
         let no_std = file.attrs.iter().any(|a| a.path().is_ident("no_std"));
-        let mut tree = Tree { nodes, children, publics, made_members: BTreeMap::new(), leaves: BTreeMap::new(), no_std };
+        let mut tree = Tree {
+            nodes,
+            children,
+            publics,
+            made: AllMade::default(),
+            made_members: BTreeMap::new(),
+            leaves: BTreeMap::new(),
+            no_std,
+        };
+        let aliases = tree.aliases(text);
+        for header in tree.nodes.iter_mut().filter_map(|n| n.header.as_mut()) {
+            *header = header.without_aliases(&aliases);
+        }
+        tree.made = AllMade::new(&file, &tree, &aliases);
         for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {
             let module = tree.module(leaf);
             tree.leaves.entry(module).or_default().push(leaf);
@@ -350,16 +367,39 @@ impl Tree {
         calls.iter().copied().filter(|&c| shared(c) == most[&rule(c)]).collect()
     }
 
+    /// What the type aliases without parameters stand for, where it is one thing; those that have the name of another
+    /// type are left out.
+    fn aliases(&self, text: &str) -> Aliases {
+        let is_type = |n: &&Node| matches!(n.kind, Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait);
+        let types: BTreeSet<&str> = self.nodes.iter().filter(is_type).map(|n| n.name.as_str()).collect();
+        let mut found = Aliases::new();
+        for node in self.nodes.iter().filter(|n| n.kind == Kind::TypeAlias && !types.contains(n.name.as_str())) {
+            let Ok(alias) = syn::parse_str::<syn::ItemType>(&text[node.range.clone()]) else { continue };
+            let Some(target) = Ty::parse(&alias.ty.to_token_stream().to_string()) else { continue };
+            if alias.generics.params.is_empty() && !target.is_named(&node.name) {
+                let known = found.entry(node.name.clone()).or_insert_with(|| target.clone());
+                if *known != target {
+                    *known = Ty::Any(node.name.clone());
+                }
+            }
+        }
+        found
+    }
+
     fn members_by_call(&self) -> BTreeMap<NodeId, Vec<NodeId>> {
         let calls = self.calls_by_macro();
-        let mut out: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        let in_trait_impl = |call: &NodeId| self.nodes[self.nodes[*call].parent].kind == Kind::TraitImpl;
+        let known = self.made.members.iter().filter(|(call, made)| !made.is_empty() && in_trait_impl(call));
+        let mut out: BTreeMap<NodeId, Vec<NodeId>> =
+            known.map(|(&call, made)| (call, made.iter().copied().collect())).collect();
+        let known: BTreeSet<NodeId> = out.keys().copied().collect();
         let inner = self.inner_calls_by_macro();
         for (i, node) in self.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::Fn && n.in_macro && !n.local) {
             let items_around = self.ancestors(node.parent).take_while(|&a| self.nodes[a].kind != Kind::MacroRule);
             let Some(definition) = self.made_by(i).filter(|_| items_around.count() <= 1) else { continue };
             let name = self.nodes[definition].name.as_str();
             for &call in [&calls, &inner].into_iter().filter_map(|c| c.get(name)).flatten() {
-                if self.nodes[self.nodes[call].parent].kind == Kind::TraitImpl {
+                if in_trait_impl(&call) && !known.contains(&call) {
                     out.entry(call).or_default().push(i);
                 }
             }

@@ -246,13 +246,15 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
 fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usize) {
     let name = |i: NodeId| {
         let n = &plan.tree.nodes[i];
-        format!("{:?} {}{}{}", n.kind, n.name, n.type_name, n.trait_name)
+        let start: Vec<&str> = plan.text[n.range.clone()].split_whitespace().take(12).collect();
+        format!("{:?} {}", n.kind, start.join(" ").chars().take(100).collect::<String>())
     };
     eprintln!("--- effort {effort}: {} errors", checked.errors().count());
     for e in checked.errors().take(20) {
         let code = e.code.as_ref().map_or("", |c| c.code.as_str());
         eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
     }
-    eprintln!("  restore {:?}", remedy.restore.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
-    eprintln!("  cut {:?}", remedy.cut.iter().map(|&i| name(i)).take(40).collect::<Vec<_>>());
+    let list = |what: &str, nodes: &BTreeSet<NodeId>| nodes.iter().for_each(|&i| eprintln!("  {what} {}", name(i)));
+    list("restore", &remedy.restore);
+    list("cut", &remedy.cut);
 }

@@ -131,6 +131,19 @@ pub(super) fn plain(ident: &syn::Ident) -> String {
     name.strip_prefix("r#").map_or(name.clone(), str::to_owned)
 }
 
+/// Whether a pattern takes anything.
+pub(super) fn catches_all(pattern: &syn::Pat) -> bool {
+    match pattern {
+        syn::Pat::Wild(_) | syn::Pat::Rest(_) => true,
+        syn::Pat::Ident(i) => i.subpat.is_none() && i.ident.to_string().starts_with(|c: char| c.is_lowercase() || c == '_'),
+        syn::Pat::Tuple(t) => t.elems.iter().all(catches_all),
+        syn::Pat::Reference(r) => catches_all(&r.pat),
+        syn::Pat::Paren(p) => catches_all(&p.pat),
+        syn::Pat::Or(alternatives) => alternatives.cases.iter().any(catches_all),
+        _ => false,
+    }
+}
+
 /// The first byte behind the attributes.
 pub(super) fn after_attributes(node: Range<usize>, attrs: &[Attribute], text: &str) -> usize {
     let end = attrs

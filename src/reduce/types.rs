@@ -38,6 +38,9 @@ pub struct Header {
 /// What the variables of an impl stand for.
 pub type Bindings = BTreeMap<String, Ty>;
 
+/// What names of aliases stand for.
+pub type Aliases = BTreeMap<String, Ty>;
+
 impl Header {
     /// The header of an impl in `text`. Where there is no trait, it has no name.
     #[must_use]
@@ -48,6 +51,18 @@ impl Header {
         let path = item.trait_.as_ref().map(|t| reader.path(&t.0));
         let trait_ = path.map_or(Ty::Named(String::new(), Vec::new()), |p| p.with_self(&self_ty));
         Header { self_ty, trait_ }
+    }
+
+    /// With what aliases stand for in their place.
+    #[must_use]
+    pub fn without_aliases(&self, aliases: &Aliases) -> Header {
+        let resolve = |ty: &Ty| {
+            ty.map(&|t| match t {
+                Ty::Named(name, arguments) if arguments.is_empty() => aliases.get(name).cloned(),
+                _ => None,
+            })
+        };
+        Header { self_ty: resolve(&self.self_ty), trait_: resolve(&self.trait_) }
     }
 
     /// What the impl's variables stand for when it is to make `demand` true; `None` when it can't.

@@ -5,6 +5,7 @@
 
 pub mod cfg;
 pub mod edit;
+pub mod expand;
 pub mod map;
 pub mod mapped;
 pub mod parse;

@@ -159,47 +159,6 @@ fn only_in_repetitions(body: TokenStream, variables: &BTreeMap<String, String>) 
     })
 }
 
-/// What the variables of a matcher stand for in a call, up to the first repetition; `None` when the call is not for
-/// this rule.
-#[must_use]
-pub fn arguments(matcher: TokenStream, call: TokenStream) -> Option<BTreeMap<String, String>> {
-    let pattern: Vec<TokenTree> = matcher.into_iter().collect();
-    let given: Vec<TokenTree> = call.into_iter().collect();
-    let mut found = BTreeMap::new();
-    let (mut i, mut at) = (0, 0);
-    while i < pattern.len() {
-        match &pattern[i..] {
-            [dollar, TokenTree::Group(_), ..] if is_punct(Some(dollar), '$') => return Some(found),
-            [dollar, TokenTree::Ident(name), _, TokenTree::Ident(kind), rest @ ..] if is_punct(Some(dollar), '$') => {
-                let single = ["ident", "tt", "literal", "block"].iter().any(|k| kind == k);
-                let stop = rest.first().map(ToString::to_string);
-                let end = if single {
-                    at + 1
-                } else {
-                    let ends = |t: &TokenTree| stop.as_deref() == Some(&t.to_string());
-                    given[at.min(given.len())..].iter().position(ends).map_or(given.len(), |n| at + n)
-                };
-                let value: TokenStream = given.get(at..end).filter(|v| !v.is_empty())?.iter().cloned().collect();
-                found.insert(format!("${name}"), value.to_string());
-                (i, at) = (i + 4, end);
-            }
-            [TokenTree::Group(inner), ..] => {
-                let Some(TokenTree::Group(own)) = given.get(at) else { return None };
-                found.extend(arguments(inner.stream(), own.stream())?);
-                (i, at) = (i + 1, at + 1);
-            }
-            [token, ..] => {
-                if given.get(at)?.to_string() != token.to_string() {
-                    return None;
-                }
-                (i, at) = (i + 1, at + 1);
-            }
-            [] => break,
-        }
-    }
-    (at == given.len()).then_some(found)
-}
-
 struct Blanked {
     base: usize,
     bytes: Vec<u8>,
@@ -323,22 +282,6 @@ mod unit {
         let text = "macro_rules! m { ($n:ident: $($t:ty)*) => { $(impl $n for $t {})* } }";
         assert_eq!(parsed(text)[0].elementwise, Some(2));
         assert!(!elementwise("macro_rules! m { ($n:ty, $($t:ty)*) => { $(impl X for $t {})* } }"));
-    }
-
-    #[test]
-    fn the_arguments_of_a_call_are_matched_by_their_places() {
-        let of = |matcher: &str, call: &str| {
-            let found = arguments(matcher.parse().unwrap(), call.parse().unwrap())?;
-            Some(found.into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" "))
-        };
-        assert_eq!(of("$a:ident, $b:ty", "i8, Vec<u8>").as_deref(), Some("$a=i8 $b=Vec < u8 >"));
-        assert_eq!(
-            of("impl $t:ident for $u:ty, $m:ident", "impl Add for Big, add").as_deref(),
-            Some("$m=add $t=Add $u=Big")
-        );
-        assert_eq!(of("$a:ident $($b:ty)*", "x u8 u16").as_deref(), Some("$a=x"));
-        assert_eq!(of("one $a:ident", "two x"), None);
-        assert_eq!(of("$a:ident", "x y"), None);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use super::fault::Fault;
 use super::names::modules_around;
 use super::{MAX_GUESSES, Remedy, Repairer};
-use crate::reduce::demand::{Impl, cut_impls, of_argument};
+use crate::reduce::demand::{Impl, cut_impls, of_argument, of_operand};
 use crate::reduce::graph::identifier;
+use crate::reduce::made::Made;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::plan::Plan;
 use crate::reduce::std_traits::{supertraits, with_method};
 use crate::reduce::types::{Bindings, Header, Ty};
-use crate::source::transcriber::arguments;
 use std::collections::BTreeSet;
 
 impl Repairer {
@@ -53,7 +53,7 @@ impl Repairer {
         } else if exact.is_empty() && members.len() > MAX_GUESSES {
             // A name that many types have: what was cut around the place is likelier.
         } else if exact.is_empty() {
-            remedy.restore.extend(members.iter().copied());
+            remedy.guesses.extend(members.iter().copied());
             if members.is_empty() {
                 self.macro_calls(plan, tree.at(fault.places.first().copied().unwrap_or(0)), name, remedy);
             }
@@ -77,13 +77,12 @@ impl Repairer {
         let mut found: Vec<(usize, NodeId)> = Vec::new();
         for member in self.named(name) {
             let owner = tree.nodes[member].parent;
-            let Some(header) = &tree.nodes[owner].header else { continue };
             for ty in &types {
                 let asks = Header { self_ty: ty.clone(), trait_: Ty::Any("_".into()) };
-                let Some(bindings) = header.fits(&asks) else { continue };
                 let own = plan.cut[member].then_some(member);
-                let parts = self.lacking(plan, owner, &bindings).into_iter().chain(own);
-                found.extend(parts.map(|part| (parameters(&bindings), part)));
+                for (rank, parts) in self.fitting(plan, owner, &asks) {
+                    found.extend(parts.into_iter().chain(own).map(|part| (rank, part)));
+                }
             }
         }
         let best = found.iter().map(|(rank, _)| *rank).min();
@@ -142,7 +141,7 @@ impl Repairer {
             return;
         }
         let heads = fault.bounds.iter().filter_map(|b| Some((b.self_ty.head()?, b.trait_.head()?)));
-        remedy.restore.extend(heads.flat_map(|(ty, trait_)| self.opaque_makers(plan, ty, trait_)));
+        remedy.guesses.extend(heads.flat_map(|(ty, trait_)| self.opaque_makers(plan, ty, trait_)));
         // What it asks for is known: if there is no such impl, something else that was cut is behind it.
         if !fault.bounds.is_empty() {
             return;
@@ -163,14 +162,17 @@ impl Repairer {
         if found.is_empty() {
             self.implementing_macros(plan, &words, &mut found);
         }
-        remedy.restore.extend(found);
+        remedy.guesses.extend(found);
     }
 
     /// The impls that an error spells out; `false` when none of them is there to come back.
     pub(super) fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
         let words_here = fault.places.iter().map(|&p| &plan.tree.nodes[plan.tree.at(p)].words);
-        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str));
-        let demands = fault.bounds.iter().chain(&of_arguments);
+        let own = self.types_around(plan, fault);
+        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str), &own);
+        let before = fault.definitions.first().or(fault.places.first()).map_or("", |&place| &plan.text[..place]);
+        let of_operands = of_operand(&fault.full, before, &own);
+        let demands = fault.bounds.iter().chain(&of_arguments).chain(&of_operands);
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
         while let Some(demand) = demands.pop() {
@@ -198,6 +200,19 @@ impl Repairer {
         any
     }
 
+    /// The types that the impls at an error's place are for.
+    fn types_around(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Ty> {
+        let tree = plan.tree;
+        let mut types = Vec::new();
+        for at in fault.places.iter().chain(&fault.definitions).map(|&place| tree.at(place)) {
+            let Some(owner) = tree.ancestors(at).find(|&a| tree.nodes[a].header.is_some()) else { continue };
+            let made = tree.made.at(owner).filter(|made| made.by.iter().all(|&c| plan.stands(c)));
+            let headers = made.filter_map(|made| made.header.as_ref()).chain(&tree.nodes[owner].header);
+            types.extend(headers.map(|header| header.self_ty.clone()).filter(|ty| !ty.is_any()));
+        }
+        types
+    }
+
     /// What would make a demand true and is cut: of all impls, those with the fewest variables.
     pub(super) fn best_for(&self, plan: &Plan<'_>, demand: &Header) -> Vec<NodeId> {
         let tree = plan.tree;
@@ -205,8 +220,8 @@ impl Repairer {
         for (i, n) in tree.nodes.iter().enumerate() {
             match n.kind {
                 Kind::TraitImpl => {
-                    let Some(bindings) = n.header.as_ref().and_then(|h| h.fits(demand)) else { continue };
-                    found.extend(self.lacking(plan, i, &bindings).into_iter().map(|part| (parameters(&bindings), part)));
+                    let fitting = self.fitting(plan, i, demand).into_iter();
+                    found.extend(fitting.flat_map(|(rank, parts)| parts.into_iter().map(move |part| (rank, part))));
                 }
                 Kind::Derive if plan.cut[i] => {
                     let own = &tree.nodes[tree.nodes[n.parent].parent].name;
@@ -221,8 +236,21 @@ impl Repairer {
         found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, i)| i).collect()
     }
 
-    /// What is cut of an impl with these bindings: itself, or the macro call that makes it.
-    pub(super) fn lacking(&self, plan: &Plan<'_>, implementation: NodeId, bindings: &Bindings) -> Vec<NodeId> {
+    /// The ways in which an impl makes a demand true: for each how many variables it has, and what is cut of it. What is
+    /// written in a macro may be several impls.
+    fn fitting(&self, plan: &Plan<'_>, implementation: NodeId, demand: &Header) -> Vec<(usize, Vec<NodeId>)> {
+        let tree = plan.tree;
+        let mut known = tree.made.at(implementation).peekable();
+        if known.peek().is_some() {
+            let fits = |made: &Made| Some((parameters(&made.header.as_ref()?.fits(demand)?), lacking(plan, made)));
+            return known.filter_map(fits).collect();
+        }
+        let bindings = tree.nodes[implementation].header.as_ref().and_then(|header| header.fits(demand));
+        bindings.map(|b| (parameters(&b), self.likely_lacking(plan, implementation, &b))).into_iter().collect()
+    }
+
+    /// What is cut of an impl with these bindings: itself, or the macro calls that seem to make it.
+    fn likely_lacking(&self, plan: &Plan<'_>, implementation: NodeId, bindings: &Bindings) -> Vec<NodeId> {
         let tree = plan.tree;
         let Some(definition) = tree.made_by(implementation) else {
             return if plan.cut[implementation] { vec![implementation] } else { Vec::new() };
@@ -231,8 +259,7 @@ impl Repairer {
             bindings.iter().filter(|(v, _)| v.starts_with('$')).filter_map(|(v, t)| Some((v.as_str(), t.head()?))).collect();
         let names = || variables.iter().map(|(_, name)| *name);
         let calls = self.calls.get(&tree.nodes[definition].name).map_or(&[][..], Vec::as_slice);
-        let told =
-            |&c: &NodeId| names().all(|w| tree.nodes[c].words.contains(w)) && makes(plan, c, implementation, &variables);
+        let told = |&c: &NodeId| names().all(|w| tree.nodes[c].words.contains(w));
         let told: Vec<NodeId> = calls.iter().copied().filter(told).collect();
         let mut out = Vec::new();
         for part in told.iter().flat_map(|&c| tree.elements(c, names())) {
@@ -275,8 +302,7 @@ impl Repairer {
             let called = n.words.iter().chain([&n.macro_name]).flat_map(|w| self.named(w));
             let definitions: Vec<NodeId> = called.filter(|&d| tree.nodes[d].kind == Kind::MacroRules).collect();
             // The impls of these are known.
-            if n.kind == Kind::MacroCall && !definitions.is_empty() && definitions.iter().all(|&d| tree.nodes[d].makes_items)
-            {
+            if tree.made.known.contains(&i) {
                 continue;
             }
             if own || n.words.contains(trait_) || definitions.iter().any(|&d| tree.nodes[d].words.contains(trait_)) {
@@ -285,6 +311,11 @@ impl Repairer {
         }
         out
     }
+}
+
+/// What is cut of what a macro call makes.
+pub(super) fn lacking(plan: &Plan<'_>, made: &Made) -> Vec<NodeId> {
+    made.by.iter().copied().chain([made.node]).filter(|&n| !plan.stands(n)).collect()
 }
 
 /// Whether a member's name is that, or one that a macro's call gives it.
@@ -301,33 +332,6 @@ pub(super) fn receiver(message: &str) -> Option<Ty> {
 /// How many type parameters of an impl have to stand for something.
 pub(super) fn parameters(bindings: &Bindings) -> usize {
     bindings.keys().filter(|v| !v.starts_with('$')).count()
-}
-
-/// Whether a call may give the variables of the rule that holds an impl these values; one that goes through other
-/// macros may.
-pub(super) fn makes(plan: &Plan<'_>, call: NodeId, implementation: NodeId, variables: &[(&str, &str)]) -> bool {
-    let tree = plan.tree;
-    let rule = tree.ancestors(implementation).find(|&a| tree.nodes[a].kind == Kind::MacroRule);
-    let definition = tree.made_by(implementation);
-    let (Some(rule), Some(definition)) = (rule, definition) else { return true };
-    if tree.nodes[call].macro_name != tree.nodes[definition].name {
-        return true;
-    }
-    let group = |text: &str| {
-        let group = text.parse::<proc_macro2::TokenStream>().ok()?.into_iter().find_map(|t| match t {
-            proc_macro2::TokenTree::Group(g) => Some(g.stream()),
-            _ => None,
-        })?;
-        Some(group)
-    };
-    let matcher = group(&plan.text[tree.nodes[rule].name_range.clone()]);
-    let given = group(&plan.text[tree.nodes[call].range.clone()]);
-    let (Some(matcher), Some(given)) = (matcher, given) else { return true };
-    let Some(values) = arguments(matcher, given) else { return false };
-    variables.iter().all(|(variable, name)| {
-        // What a repetition holds is not told apart.
-        values.get(*variable).is_none_or(|value| Ty::parse(value).is_none_or(|t| t.head().is_none_or(|h| h == *name)))
-    })
 }
 
 /// The derives of a type that a derive of it does not go without.

@@ -27,6 +27,8 @@ pub(super) struct Remedy {
     pub(super) cut: BTreeSet<NodeId>,
     /// Of what is restored, what the errors ask for without leaving a choice.
     pub(super) sure: BTreeSet<NodeId>,
+    /// What may help where nothing better is known: the error may well follow from another one.
+    guesses: BTreeSet<NodeId>,
 }
 
 /// Attributes errors to nodes.
@@ -63,6 +65,7 @@ impl Repairer {
             let mut own = Remedy::default();
             self.attribute(plan, fault, &mut own);
             own.restore.retain(standing);
+            own.guesses.retain(standing);
             // All that an impl or a `match` lacks is named.
             let named = matches!(fault.code, "E0046" | "E0004" | "E0005");
             if named || own.restore.len() == 1 {
@@ -74,6 +77,10 @@ impl Repairer {
             remedy.restore.append(&mut own.restore);
             remedy.cut.append(&mut own.cut);
             remedy.sure.append(&mut own.sure);
+            remedy.guesses.append(&mut own.guesses);
+        }
+        if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
+            remedy.restore.append(&mut remedy.guesses);
         }
         // What is not understood may well follow from what is.
         if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
@@ -112,9 +119,10 @@ impl Repairer {
             // What it could be is no demand.
             "E0282" | "E0283" => {}
             "E0599" | "E0576" | "E0220" | "E0026" | "E0609" | "E0658" => {
-                let before = remedy.restore.len();
+                let found = |remedy: &Remedy| remedy.restore.len() + remedy.guesses.len();
+                let before = found(remedy);
                 self.member_named(plan, fault, remedy);
-                if !self.demands(plan, fault, remedy) && remedy.restore.len() == before {
+                if !self.demands(plan, fault, remedy) && found(remedy) == before {
                     self.guesses(plan, fault, remedy);
                 }
             }

@@ -1,6 +1,7 @@
 //! Names that nothing in scope has: imports, re-exports, items, the macros that make them.
 
 use super::fault::Fault;
+use super::impls::lacking;
 use super::{Remedy, Repairer};
 use crate::reduce::imports::PRIMITIVES;
 use crate::reduce::nodes::{Kind, NodeId};
@@ -187,9 +188,16 @@ impl Repairer {
     /// Macro calls that may make something of that name: those whose words have it, or whose macro's words do.
     pub(super) fn macro_calls(&self, plan: &Plan<'_>, near: NodeId, name: &str, remedy: &mut Remedy) {
         let tree = plan.tree;
+        let known: Vec<NodeId> = tree.made.named(name).flat_map(|made| lacking(plan, made)).collect();
+        if !known.is_empty() {
+            remedy.restore.extend(known);
+            return;
+        }
         let lacking =
             |c: NodeId| plan.cut[c] || tree.children[c].iter().any(|&e| tree.nodes[e].kind == Kind::Entry && plan.cut[e]);
-        let cut_calls = || tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::MacroCall && lacking(*i));
+        let opaque = |c: NodeId| !tree.made.known.contains(&c);
+        let cut_calls =
+            || tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::MacroCall && lacking(*i) && opaque(*i));
         let direct: Vec<NodeId> = cut_calls().filter(|(_, n)| n.words.contains(name)).map(|(i, _)| i).collect();
         let found = if direct.is_empty() {
             let makers: BTreeSet<&str> = tree
@@ -205,7 +213,7 @@ impl Repairer {
         let module = tree.module(near);
         let (inside, outside): (Vec<NodeId>, Vec<NodeId>) = found.into_iter().partition(|&i| tree.module(i) == module);
         let found = if inside.is_empty() { outside } else { inside };
-        remedy.restore.extend(found.into_iter().flat_map(|c| tree.elements(c, std::iter::once(name))));
+        remedy.guesses.extend(found.into_iter().flat_map(|c| tree.elements(c, std::iter::once(name))));
     }
 }
 
