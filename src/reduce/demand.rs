@@ -3,7 +3,6 @@
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::types::{Header, Ty};
-use std::collections::BTreeSet;
 
 /// An impl or a derive: `by` a type, `of` a trait, both by the heads of their names.
 #[derive(Clone, Copy, Debug)]
@@ -119,9 +118,8 @@ pub(super) fn of_operator(message: &str) -> Option<Header> {
     if let Some((_, trait_, own_first)) = PHRASES.iter().find(|(phrase, ..)| message.starts_with(phrase)) {
         return if *own_first { header(first, trait_, second) } else { header(second?, trait_, Some(first)) };
     }
-    let by_symbol = |symbol: &str| OPERATORS.iter().find(|(s, _)| *s == symbol).map(|(_, t)| *t);
     if message.starts_with("binary operation") || message.starts_with("binary assignment operation") {
-        return header(second?, by_symbol(first)?, None);
+        return header(second?, operator(first)?, None);
     }
     if message.starts_with("cannot apply unary operator") {
         return header(second?, if first == "-" { "Neg" } else { "Not" }, None);
@@ -131,7 +129,7 @@ pub(super) fn of_operator(message: &str) -> Option<Header> {
             let (own, other) = first.split_once(&format!(" {s} "))?;
             Some((own, *s, other))
         })?;
-        return header(own, by_symbol(symbol)?, Some(other));
+        return header(own, operator(symbol)?, Some(other));
     }
     None
 }
@@ -153,38 +151,21 @@ pub(super) fn of_method(receiver: Option<Ty>, full: &str) -> Vec<Header> {
     traits.flat_map(of_each).collect()
 }
 
-/// Of a function with one impl left, arguments of another type are no match: the demands for an impl that takes them,
-/// given the names that stand where it is called, and the types that the impls around are for.
-pub(super) fn of_argument<'w>(full: &str, names: impl Iterator<Item = &'w str>, own: &[Ty]) -> Vec<Header> {
-    if !full.contains("arguments to this") {
-        return Vec::new();
-    }
-    let Some(found) = found_type(full) else { return Vec::new() };
-    let traits: BTreeSet<&str> = names.filter(|n| OPERATORS.iter().any(|(_, t)| t == n)).collect();
-    taking(&found, traits, own)
+/// The trait of an operator, by its mark.
+pub(super) fn operator(symbol: &str) -> Option<&'static str> {
+    OPERATORS.iter().find(|(s, _)| *s == symbol).map(|(_, trait_)| *trait_)
 }
 
-/// The same for the operand behind an operator, given the code in front of it.
-pub(super) fn of_operand(full: &str, before: &str, own: &[Ty]) -> Vec<Header> {
-    let Some(found) = found_type(full).filter(|_| full.starts_with("mismatched types")) else { return Vec::new() };
-    let before = before.trim_end();
-    let longest = OPERATORS.iter().filter(|(symbol, _)| before.ends_with(symbol)).max_by_key(|(symbol, _)| symbol.len());
-    let is_arrow = before.ends_with("->") || before.ends_with("=>");
-    longest.filter(|_| !is_arrow).map(|(_, trait_)| taking(&found, BTreeSet::from([*trait_]), own)).unwrap_or_default()
+/// The trait of the operator that code ends in.
+pub(super) fn operator_at_end(code: &str) -> Option<&'static str> {
+    let found = OPERATORS.iter().filter(|(symbol, _)| code.ends_with(symbol)).max_by_key(|(symbol, _)| symbol.len());
+    found.filter(|_| !code.ends_with("->") && !code.ends_with("=>")).map(|(_, trait_)| *trait_)
 }
 
-/// The type that a message says was found.
-fn found_type(full: &str) -> Option<Ty> {
-    Ty::parse(full.split("found `").nth(1)?.split('`').next()?)
-}
-
-/// Demands that types, or any, have operators that take a type.
-fn taking(found: &Ty, traits: BTreeSet<&str>, own: &[Ty]) -> Vec<Header> {
-    let any = [Ty::Any("_".into())];
-    let types = if own.is_empty() { &any } else { own };
-    let demand =
-        |self_ty: &Ty, t: &str| Header { self_ty: self_ty.clone(), trait_: Ty::Named(t.to_owned(), vec![found.clone()]) };
-    traits.into_iter().flat_map(|t| types.iter().map(move |ty| demand(ty, t))).collect()
+/// The trait of an operator, by the name of its function.
+pub(super) fn operator_of_method(method: &str) -> Option<&'static str> {
+    let name = method.replace('_', "");
+    OPERATORS.iter().map(|(_, trait_)| *trait_).find(|trait_| trait_.eq_ignore_ascii_case(&name))
 }
 
 #[cfg(test)]
@@ -231,12 +212,13 @@ mod unit {
     }
 
     #[test]
-    fn an_operand_of_another_type_asks_for_the_operator() {
-        let big = [Ty::parse("Big").unwrap()];
-        let asks = |before: &str| of_operand("mismatched types\nexpected `Big`, found `u64`", before, &big);
-        assert_eq!(asks("x => self * "), [Header { self_ty: big[0].clone(), trait_: Ty::parse("Mul<u64>").unwrap() }]);
-        assert_eq!(asks("self *= ")[0].trait_, Ty::parse("MulAssign<u64>").unwrap());
-        assert_eq!(asks("x => "), []);
-        assert_eq!(asks("f("), []);
+    fn operators_are_known_by_their_marks_and_their_functions() {
+        assert_eq!(operator_at_end("self *"), Some("Mul"));
+        assert_eq!(operator_at_end("self <<="), Some("ShlAssign"));
+        assert_eq!(operator_at_end("x =>"), None);
+        assert_eq!(operator_at_end("f("), None);
+        assert_eq!(operator_of_method("add_assign"), Some("AddAssign"));
+        assert_eq!(operator_of_method("Add"), Some("Add"));
+        assert_eq!(operator_of_method("added"), None);
     }
 }

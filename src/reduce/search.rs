@@ -253,6 +253,9 @@ fn debug_round(plan: &Plan<'_>, checked: &Checked, remedy: &Remedy, effort: usiz
     for e in checked.errors().take(20) {
         let code = e.code.as_ref().map_or("", |c| c.code.as_str());
         eprintln!("  {code} {} @{:?}", e.message, e.spans.first().map(|s| s.line_start));
+        if std::env::var("GISTIFY_DEBUG").is_ok_and(|v| v == "2") {
+            eprintln!("{}", e.rendered.as_deref().unwrap_or_default());
+        }
     }
     let list = |what: &str, nodes: &BTreeSet<NodeId>| nodes.iter().for_each(|&i| eprintln!("  {what} {}", name(i)));
     list("restore", &remedy.restore);

@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::names::modules_around;
 use super::{MAX_GUESSES, Remedy, Repairer};
-use crate::reduce::demand::{Impl, cut_impls, of_argument, of_operand};
+use crate::reduce::demand::{Impl, cut_impls};
 use crate::reduce::graph::identifier;
 use crate::reduce::made::Made;
 use crate::reduce::nodes::{Kind, NodeId};
@@ -19,7 +19,7 @@ impl Repairer {
         let Some(first) = fault.words.first() else { return };
         // Of an adapter's method that no iterator is there for, the name stands in the code alone.
         let told_elsewhere = fault.message.contains("is not an iterator") || fault.code == "E0658";
-        let place = fault.places.first().filter(|_| told_elsewhere);
+        let place = fault.definitions.first().or(fault.places.first()).filter(|_| told_elsewhere);
         let in_code = place.map(|&at| identifier(&plan.text[at..]).to_owned());
         let name = in_code.as_ref().unwrap_or(first);
         let words: BTreeSet<&String> = fault.words.iter().collect();
@@ -167,73 +167,56 @@ impl Repairer {
 
     /// The impls that an error spells out; `false` when none of them is there to come back.
     pub(super) fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
-        let words_here = fault.places.iter().map(|&p| &plan.tree.nodes[plan.tree.at(p)].words);
-        let own = self.types_around(plan, fault);
-        let of_arguments = of_argument(&fault.full, words_here.flatten().map(String::as_str), &own);
-        let before = fault.definitions.first().or(fault.places.first()).map_or("", |&place| &plan.text[..place]);
-        let of_operands = of_operand(&fault.full, before, &own);
-        let demands = fault.bounds.iter().chain(&of_arguments).chain(&of_operands);
+        let not_taken = self.not_taken(plan, fault);
+        let demands = fault.bounds.iter().chain(&not_taken);
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
         while let Some(demand) = demands.pop() {
             let chosen = Header { self_ty: demand.self_ty.with_defaults(), trait_: demand.trait_.with_defaults() };
-            let mut best: BTreeSet<NodeId> = self.best_for(plan, &chosen).into_iter().collect();
-            if best.is_empty() && chosen != demand {
-                best.extend(self.best_for(plan, &demand));
+            let mut ways = self.best_for(plan, &chosen);
+            if ways.is_empty() && chosen != demand {
+                ways = self.best_for(plan, &demand);
             }
             let head = demand.self_ty.head().unwrap_or_default();
             let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
-            if best.is_empty() && !ours {
+            if ways.is_empty() && !ours {
                 // What others' types hold has to implement it, too.
                 let part = |self_ty: &Ty| Header { self_ty: self_ty.clone(), trait_: demand.trait_.without_arguments() };
                 demands.extend(demand.self_ty.parts().iter().map(part));
                 continue;
             }
-            let impls = best.iter().filter(|&&n| matches!(plan.tree.nodes[n].kind, Kind::TraitImpl | Kind::Derive));
-            let elements = best.iter().filter(|&&n| plan.tree.nodes[n].kind == Kind::Entry).count();
-            if impls.count() == 1 && elements <= 1 {
-                remedy.sure.extend(&best);
+            any |= !ways.is_empty();
+            if let [only] = ways.as_slice() {
+                remedy.sure.extend(only);
+                remedy.restore.extend(only);
+            } else {
+                // Which of them is meant may be known when other errors are gone.
+                remedy.guesses.extend(ways.into_iter().flatten());
             }
-            any |= !best.is_empty();
-            remedy.restore.extend(best);
         }
         any
     }
 
-    /// The types that the impls at an error's place are for.
-    fn types_around(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Ty> {
+    /// What would make a demand true and is cut, one for each way: of all impls, those with the fewest variables.
+    fn best_for(&self, plan: &Plan<'_>, demand: &Header) -> Vec<Vec<NodeId>> {
         let tree = plan.tree;
-        let mut types = Vec::new();
-        for at in fault.places.iter().chain(&fault.definitions).map(|&place| tree.at(place)) {
-            let Some(owner) = tree.ancestors(at).find(|&a| tree.nodes[a].header.is_some()) else { continue };
-            let made = tree.made.at(owner).filter(|made| made.by.iter().all(|&c| plan.stands(c)));
-            let headers = made.filter_map(|made| made.header.as_ref()).chain(&tree.nodes[owner].header);
-            types.extend(headers.map(|header| header.self_ty.clone()).filter(|ty| !ty.is_any()));
-        }
-        types
-    }
-
-    /// What would make a demand true and is cut: of all impls, those with the fewest variables.
-    pub(super) fn best_for(&self, plan: &Plan<'_>, demand: &Header) -> Vec<NodeId> {
-        let tree = plan.tree;
-        let mut found: Vec<(usize, NodeId)> = Vec::new();
+        let mut found: Vec<(usize, Vec<NodeId>)> = Vec::new();
         for (i, n) in tree.nodes.iter().enumerate() {
             match n.kind {
                 Kind::TraitImpl => {
-                    let fitting = self.fitting(plan, i, demand).into_iter();
-                    found.extend(fitting.flat_map(|(rank, parts)| parts.into_iter().map(move |part| (rank, part))));
+                    found.extend(self.fitting(plan, i, demand).into_iter().filter(|(_, parts)| !parts.is_empty()));
                 }
                 Kind::Derive if plan.cut[i] => {
                     let own = &tree.nodes[tree.nodes[n.parent].parent].name;
                     if demand.self_ty.is_named(own) && demand.trait_.is_named(&n.name) {
-                        found.push((0, i));
+                        found.push((0, vec![i]));
                     }
                 }
                 _ => {}
             }
         }
         let best = found.iter().map(|(rank, _)| *rank).min();
-        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, i)| i).collect()
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, parts)| parts).collect()
     }
 
     /// The ways in which an impl makes a demand true: for each how many variables it has, and what is cut of it. What is

@@ -3,6 +3,7 @@
 //! Each error is attributed to nodes by its code, its place, and the names that it quotes. What can't be
 //! attributed falls back to wider and wider restores around the error's place (`bodies`), so a repair always ends.
 
+mod arguments;
 mod bodies;
 mod fault;
 mod impls;

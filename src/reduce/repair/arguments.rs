@@ -1,0 +1,167 @@
+//! Arguments and operands that no impl takes any more: with one impl of a trait left, rustc infers its types from that, and
+//! complains of what the others took.
+
+use super::Repairer;
+use super::fault::Fault;
+use crate::reduce::demand::{operator, operator_at_end, operator_of_method};
+use crate::reduce::nodes::Kind;
+use crate::reduce::plan::Plan;
+use crate::reduce::types::{Header, Ty};
+use std::collections::BTreeSet;
+
+/// Functions of traits that take the type that the trait is given.
+const TAKING: &[(&str, &str)] = &[
+    ("from", "From"),
+    ("try_from", "TryFrom"),
+    ("eq", "PartialEq"),
+    ("ne", "PartialEq"),
+    ("partial_cmp", "PartialOrd"),
+    ("extend", "Extend"),
+    ("from_iter", "FromIterator"),
+    ("index", "Index"),
+    ("index_mut", "IndexMut"),
+];
+
+impl Repairer {
+    /// The impls that would take what is not taken.
+    pub(super) fn not_taken(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Header> {
+        if fault.code == "E0507" {
+            return moved(&fault.full).into_iter().collect();
+        }
+        let Some((expected, found)) = mismatch(&fault.full).filter(|_| fault.code == "E0308") else { return Vec::new() };
+        let Some(&place) = fault.definitions.first().or(fault.places.first()) else { return Vec::new() };
+        let before = plan.text[..place].trim_end();
+        let (owner, traits) = if fault.full.contains("arguments to this") {
+            let (owner, function) = callee(before);
+            (owner, self.traits_taking(plan, fault, function))
+        } else if let Some(name) = callee(before).1.strip_suffix('!') {
+            (None, self.operators_in(plan, name))
+        } else {
+            (None, operator_at_end(before).into_iter().map(str::to_owned).collect())
+        };
+        let of_trait = |trait_: &String| {
+            let types = match owner {
+                Some(ty) if ty != "Self" && !ty.starts_with('$') && ty != trait_ => Ty::parse(ty).into_iter().collect(),
+                _ => self.types_taking(plan, trait_, &expected),
+            };
+            let types = if types.is_empty() { self.types_around(plan, fault) } else { types };
+            let types = if types.is_empty() { vec![Ty::Any("_".into())] } else { types };
+            let demand = |self_ty| Header { self_ty, trait_: Ty::Named(trait_.clone(), vec![found.clone()]) };
+            types.into_iter().map(demand).collect::<Vec<_>>()
+        };
+        traits.iter().flat_map(of_trait).collect()
+    }
+
+    /// The traits that have a function of that name; of a macro's variable, the operators that its call names.
+    fn traits_taking(&self, plan: &Plan<'_>, fault: &Fault<'_>, function: &str) -> BTreeSet<String> {
+        let tree = plan.tree;
+        if function.starts_with('$') {
+            let words = fault.places.iter().flat_map(|&place| &tree.nodes[tree.at(place)].words);
+            return words.filter_map(|word| operator_of_method(word)).map(str::to_owned).collect();
+        }
+        let known = TAKING.iter().filter(|(name, _)| *name == function).map(|(_, trait_)| *trait_);
+        let known = known.chain(operator_of_method(function)).map(str::to_owned);
+        let own = self.named(function).filter(|&n| tree.nodes[n].kind == Kind::TraitFn);
+        known.chain(own.map(|n| tree.nodes[tree.nodes[n].parent].name.clone())).collect()
+    }
+
+    /// The traits of the operators that a macro's definition has.
+    fn operators_in(&self, plan: &Plan<'_>, name: &str) -> BTreeSet<String> {
+        let definitions = self.named(name).filter(|&n| plan.tree.nodes[n].kind == Kind::MacroRules);
+        let words = definitions.flat_map(|n| plan.text[plan.tree.nodes[n].range.clone()].split_whitespace());
+        words.filter_map(operator).map(str::to_owned).collect()
+    }
+
+    /// The types for which a standing impl of a trait takes a type.
+    fn types_taking(&self, plan: &Plan<'_>, trait_: &str, taken: &Ty) -> Vec<Ty> {
+        let tree = plan.tree;
+        let mut types = Vec::new();
+        for (i, node) in tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::TraitImpl && plan.stands(*i)) {
+            let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
+            let written = node.header.as_ref().filter(|_| tree.made.at(i).next().is_none());
+            for header in made.filter_map(|made| made.header.as_ref()).chain(written) {
+                let takes = matches!(&header.trait_, Ty::Named(name, list)
+                    if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
+                if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
+                    types.push(header.self_ty.clone());
+                }
+            }
+        }
+        types
+    }
+
+    /// The types that the impls at an error's place are for.
+    fn types_around(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Ty> {
+        let tree = plan.tree;
+        let mut types = Vec::new();
+        for at in fault.places.iter().chain(&fault.definitions).map(|&place| tree.at(place)) {
+            let Some(owner) = tree.ancestors(at).find(|&a| tree.nodes[a].header.is_some()) else { continue };
+            let made = tree.made.at(owner).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
+            let headers = made.filter_map(|made| made.header.as_ref()).chain(&tree.nodes[owner].header);
+            types.extend(headers.map(|header| header.self_ty.clone()).filter(|ty| !ty.is_any()));
+        }
+        types
+    }
+}
+
+/// The types of "expected `A`, found `B`".
+fn mismatch(full: &str) -> Option<(Ty, Ty)> {
+    let (expected, rest) = full.split_once("expected `")?.1.split_once('`')?;
+    let found = rest.strip_prefix(", found `")?.split('`').next()?;
+    Some((Ty::parse(expected)?, Ty::parse(found)?))
+}
+
+/// What a method that takes its receiver by value asks for where that can't be moved: the operator of its reference.
+fn moved(full: &str) -> Option<Header> {
+    let method = full.split("` takes ownership of the receiver").next()?.rsplit('`').next()?;
+    let ty = full.split("has type `").nth(1)?.split('`').next()?;
+    let trait_ = Ty::Named(operator_of_method(method)?.to_owned(), Vec::new());
+    Some(Header { self_ty: Ty::Ref(Box::new(Ty::parse(ty)?)), trait_ })
+}
+
+/// The type (or trait) and the name of the function whose arguments the code ends in.
+fn callee(before: &str) -> (Option<&str>, &str) {
+    let mut depth = 0;
+    let open = before.char_indices().rev().find_map(|(at, c)| {
+        depth += match c {
+            ')' | ']' | '}' => 1,
+            '(' | '[' | '{' => -1,
+            _ => 0,
+        };
+        (depth < 0).then_some(at)
+    });
+    let path = before[..open.unwrap_or(0)].trim_end();
+    let start = path.rfind(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | ':' | '$' | '!'))).map_or(0, |at| at + 1);
+    let mut segments = path[start..].rsplit("::");
+    let function = segments.next().unwrap_or_default();
+    (segments.next().filter(|s| !s.is_empty()), function)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn the_function_that_is_called_is_found_before_its_arguments() {
+        assert_eq!(callee("x = BigInt::from("), (Some("BigInt"), "from"));
+        assert_eq!(callee("$imp::$method(&self, f(a)[1],"), (Some("$imp"), "$method"));
+        assert_eq!(callee("self.data.pow("), (None, "pow"));
+        assert_eq!(callee("sub!(a, b,"), (None, "sub!"));
+        assert_eq!(callee("x"), (None, ""));
+    }
+
+    #[test]
+    fn a_receiver_that_can_not_be_moved_asks_for_the_operator_of_its_reference() {
+        let full = "cannot move out of `*self`move occurs because `*self` has type `m::Big`\n`mul` takes ownership of the receiver `self`";
+        let asked = Header { self_ty: Ty::parse("&Big").unwrap(), trait_: Ty::parse("Mul").unwrap() };
+        assert_eq!(moved(full), Some(asked));
+        assert_eq!(moved("`into` takes ownership of the receiver `x`, which has type `A`"), None);
+    }
+
+    #[test]
+    fn what_was_expected_and_found_are_types() {
+        let full = "mismatched typesexpected `&Big`, found `u32`arguments to this method are incorrect";
+        assert_eq!(mismatch(full), Some((Ty::parse("&Big").unwrap(), Ty::parse("u32").unwrap())));
+        assert_eq!(mismatch("expected `u8`, but found none"), None);
+    }
+}
