@@ -177,6 +177,15 @@ impl Repairer {
             if ways.is_empty() && chosen != demand {
                 ways = self.best_for(plan, &demand);
             }
+            if ways.len() > 1 {
+                // Most of all a type is compared with, or added to, its own.
+                let own = self.best_for(plan, &Header { trait_: demand.trait_.without_arguments(), ..demand.clone() });
+                if let [_] = own.as_slice() {
+                    remedy.guesses.extend(own.into_iter().flatten());
+                    any = true;
+                    continue;
+                }
+            }
             let head = demand.self_ty.head().unwrap_or_default();
             let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
             if ways.is_empty() && !ours {
