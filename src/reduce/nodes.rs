@@ -5,8 +5,7 @@
 //! found by a binary search and a walk up.
 
 use super::made::AllMade;
-use super::types::{Aliases, Header, Ty};
-use quote::ToTokens;
+use super::types::{Alias, Aliases, Header, Ty};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
@@ -367,19 +366,18 @@ impl Tree {
         calls.iter().copied().filter(|&c| shared(c) == most[&rule(c)]).collect()
     }
 
-    /// What the type aliases without parameters stand for, where it is one thing; those that have the name of another
-    /// type are left out.
+    /// What the type aliases stand for, where it is one thing; those that have the name of another type are left out.
     fn aliases(&self, text: &str) -> Aliases {
         let is_type = |n: &&Node| matches!(n.kind, Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait);
         let types: BTreeSet<&str> = self.nodes.iter().filter(is_type).map(|n| n.name.as_str()).collect();
         let mut found = Aliases::new();
         for node in self.nodes.iter().filter(|n| n.kind == Kind::TypeAlias && !types.contains(n.name.as_str())) {
             let Ok(alias) = syn::parse_str::<syn::ItemType>(&text[node.range.clone()]) else { continue };
-            let Some(target) = Ty::parse(&alias.ty.to_token_stream().to_string()) else { continue };
-            if alias.generics.params.is_empty() && !target.is_named(&node.name) {
-                let known = found.entry(node.name.clone()).or_insert_with(|| target.clone());
-                if *known != target {
-                    *known = Ty::Any(node.name.clone());
+            let alias = Alias::of(&alias);
+            if !alias.target.is_named(&node.name) {
+                let known = found.entry(node.name.clone()).or_insert_with(|| alias.clone());
+                if *known != alias {
+                    known.target = Ty::Any("_".into());
                 }
             }
         }

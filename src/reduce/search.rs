@@ -8,7 +8,7 @@ use super::repair::{Remedy, Repairer};
 use crate::compile::{Checked, Compiler, FILE_NAME};
 use crate::error::Result;
 use crate::source::edit::Piece;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rounds of repairs, all together. When the first text does not compile by then, everything is given back; a
 /// polish or a trial that does not is undone.
@@ -200,6 +200,8 @@ fn unfit(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) ->
 fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
     let tree = plan.tree;
     let mut out = Vec::new();
+    // Of what a macro makes several times, how many were flagged.
+    let mut made: BTreeMap<NodeId, usize> = BTreeMap::new();
     for d in &checked.diagnostics {
         let Some(code) = &d.code else { continue };
         for span in d.spans.iter().filter(|s| s.is_primary && s.file_name == FILE_NAME) {
@@ -208,7 +210,6 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
                 continue;
             };
             let at = tree.at(from);
-            // Of what a macro makes, one may be idle and another not: the check that follows will tell.
             if span.expansion.is_some() && !tree.nodes[at].in_macro {
                 continue;
             }
@@ -226,7 +227,12 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
             } else if tree.nodes[at].name_range.contains(&from)
                 && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at))
             {
-                out.push(at);
+                let flagged = made.entry(at).or_default();
+                *flagged += 1;
+                let ways = tree.made.at(at).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
+                if *flagged >= ways.count() {
+                    out.push(at);
+                }
             }
         }
     }

@@ -38,8 +38,44 @@ pub struct Header {
 /// What the variables of an impl stand for.
 pub type Bindings = BTreeMap<String, Ty>;
 
-/// What names of aliases stand for.
-pub type Aliases = BTreeMap<String, Ty>;
+/// Type aliases, by their names.
+pub type Aliases = BTreeMap<String, Alias>;
+
+/// What an alias stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// Its parameters, without lifetimes.
+    parameters: Vec<String>,
+    /// The type; `_` where it is not known.
+    pub target: Ty,
+}
+
+impl Alias {
+    /// Reads an alias.
+    #[must_use]
+    pub fn of(item: &syn::ItemType) -> Alias {
+        let parameter = |p: &syn::GenericParam| match p {
+            syn::GenericParam::Type(t) => Some(t.ident.to_string()),
+            syn::GenericParam::Const(c) => Some(c.ident.to_string()),
+            syn::GenericParam::Lifetime(_) => None,
+        };
+        let parameters: Vec<String> = item.generics.params.iter().filter_map(parameter).collect();
+        let reader = Reader { parameters: parameters.iter().cloned().collect(), text: "" };
+        Alias { target: reader.ty(&item.ty), parameters }
+    }
+
+    /// The type with these arguments.
+    fn with(&self, arguments: &[Ty]) -> Ty {
+        let place = |name: &String| self.parameters.iter().position(|p| p == name);
+        self.target.map(&|t| match t {
+            Ty::Any(name) => Some(place(name).and_then(|i| arguments.get(i).cloned()).unwrap_or(Ty::Any("_".into()))),
+            _ => None,
+        })
+    }
+}
+
+/// How often an alias is looked for in what another one stands for.
+const ALIASES_OF_ALIASES: usize = 4;
 
 impl Header {
     /// The header of an impl in `text`. Where there is no trait, it has no name.
@@ -56,12 +92,7 @@ impl Header {
     /// With what aliases stand for in their place.
     #[must_use]
     pub fn without_aliases(&self, aliases: &Aliases) -> Header {
-        let resolve = |ty: &Ty| {
-            ty.map(&|t| match t {
-                Ty::Named(name, arguments) if arguments.is_empty() => aliases.get(name).cloned(),
-                _ => None,
-            })
-        };
+        let resolve = |ty: &Ty| ty.without_aliases(aliases, ALIASES_OF_ALIASES);
         Header { self_ty: resolve(&self.self_ty), trait_: resolve(&self.trait_) }
     }
 
@@ -141,6 +172,17 @@ impl Ty {
         })
     }
 
+    fn without_aliases(&self, aliases: &Aliases, depth: usize) -> Ty {
+        self.map(&|t| match t {
+            Ty::Named(name, arguments) if depth > 0 => {
+                let alias = aliases.get(name)?;
+                let arguments: Vec<Ty> = arguments.iter().map(|a| a.without_aliases(aliases, depth)).collect();
+                Some(alias.with(&arguments).without_aliases(aliases, depth - 1))
+            }
+            _ => None,
+        })
+    }
+
     /// With what `f` gives in the place of each type in it, outermost first.
     fn map(&self, f: &impl Fn(&Ty) -> Option<Ty>) -> Ty {
         let list = |l: &[Ty]| l.iter().map(|t| t.map(f)).collect();
@@ -185,7 +227,8 @@ impl Ty {
         match (self, other) {
             (_, Ty::Any(_)) => true,
             (Ty::Any(name), other) => match bindings.get(name) {
-                Some(bound) => bound == other,
+                // What is not known may be several things.
+                Some(bound) => name == "_" || bound == other,
                 None => {
                     bindings.insert(name.clone(), other.clone());
                     true
@@ -322,6 +365,19 @@ mod unit {
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
         assert_eq!(fits("impl<'a> X for dyn Error + Send + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), Some(0));
         assert_eq!(fits("impl<'a> X for dyn Error + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), None);
+    }
+
+    #[test]
+    fn aliases_are_what_they_stand_for() {
+        let alias = |text: &str| Alias::of(&syn::parse_str(text).unwrap());
+        let aliases: Aliases = [
+            ("O".to_owned(), alias("type O<T, const D: usize> = M<T, C<D>, <A as B<T>>::X>;")),
+            ("V".to_owned(), alias("type V<T> = O<T, 1>;")),
+        ]
+        .into();
+        let asked = header("impl<T> Add<V<u8>> for V<T> {}").without_aliases(&aliases);
+        assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u8, C<1>, R>>")).map(|b| b.len()), Some(1));
+        assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u16, C<1>, R>>")), None);
     }
 
     #[test]
