@@ -376,7 +376,7 @@ mod unit {
         ]
         .into();
         let asked = header("impl<T> Add<V<u8>> for V<T> {}").without_aliases(&aliases);
-        assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u8, C<1>, R>>")).map(|b| b.len()), Some(1));
+        assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u8, C<1>, R>>")).map(|b| b.len()), Some(2));
         assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u16, C<1>, R>>")), None);
     }
 
