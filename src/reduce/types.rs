@@ -81,7 +81,9 @@ impl Header {
     /// The header of an impl in `text`. Where there is no trait, it has no name.
     #[must_use]
     pub fn of(item: &syn::ItemImpl, text: &str) -> Header {
-        let parameters: BTreeSet<String> = item.generics.type_params().map(|p| p.ident.to_string()).collect();
+        let constants = item.generics.const_params().map(|p| p.ident.to_string());
+        let parameters: BTreeSet<String> =
+            item.generics.type_params().map(|p| p.ident.to_string()).chain(constants).collect();
         let reader = Reader { parameters, text };
         let self_ty = reader.ty(&item.self_ty);
         let path = item.trait_.as_ref().map(|t| reader.path(&t.0));
@@ -320,7 +322,7 @@ impl Reader<'_> {
             syn::PathArguments::AngleBracketed(list) => {
                 let types = list.args.iter().filter_map(|a| match a {
                     syn::GenericArgument::Type(t) => Some(self.ty(t)),
-                    syn::GenericArgument::Const(_) => Some(Ty::Any("_".into())),
+                    syn::GenericArgument::Const(value) => Some(constant(value)),
                     _ => None,
                 });
                 types.collect()
@@ -331,6 +333,15 @@ impl Reader<'_> {
             return Ty::Any(name);
         }
         Ty::Named(name, arguments)
+    }
+}
+
+/// The value of a constant's argument, where it is plain.
+fn constant(value: &syn::Expr) -> Ty {
+    match value {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(n), .. }) => Ty::Other(n.base10_digits().to_owned()),
+        syn::Expr::Lit(literal) => Ty::Other(literal.to_token_stream().to_string()),
+        _ => Ty::Any("_".into()),
     }
 }
 
@@ -378,6 +389,14 @@ mod unit {
         let asked = header("impl<T> Add<V<u8>> for V<T> {}").without_aliases(&aliases);
         assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u8, C<1>, R>>")).map(|b| b.len()), Some(2));
         assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u16, C<1>, R>>")), None);
+    }
+
+    #[test]
+    fn constants_tell_types_apart() {
+        assert_eq!(fits("impl X for C<2> {}", "C<2usize>", "X"), Some(0));
+        assert_eq!(fits("impl X for C<2> {}", "C<3>", "X"), None);
+        assert_eq!(fits("impl<const N: usize> X<C<N>> for C<N> {}", "C<3>", "X<C<3>>"), Some(1));
+        assert_eq!(fits("impl X for C<{ A + 1 }> {}", "C<3>", "X"), Some(1));
     }
 
     #[test]

@@ -48,8 +48,11 @@ impl Repairer {
             })
             .collect();
         let fitting = receiver(fault.message).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
+        let derefs = if fitting.is_empty() { self.derefs(plan, fault) } else { Vec::new() };
         if !fitting.is_empty() {
             remedy.restore.extend(fitting);
+        } else if !derefs.is_empty() {
+            remedy.restore.extend(derefs);
         } else if exact.is_empty() && members.len() > MAX_GUESSES {
             // A name that many types have: what was cut around the place is likelier.
         } else if exact.is_empty() {
@@ -63,6 +66,14 @@ impl Repairer {
         if members.is_empty() {
             self.trait_imports(plan, fault, remedy);
         }
+    }
+
+    /// What is cut of the way from a type that lacks a field or a method to what it refers to.
+    fn derefs(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<NodeId> {
+        let on_type = || fault.message.split(" on type `").nth(1)?.split('`').next().and_then(Ty::parse);
+        let Some(self_ty) = receiver(fault.message).or_else(on_type) else { return Vec::new() };
+        let ways = self.best_for(plan, &Header { self_ty, trait_: Ty::Named("Deref".into(), Vec::new()) });
+        if ways.len() == 1 { ways.into_iter().flatten().collect() } else { Vec::new() }
     }
 
     /// What is cut of the members of a name that a type may have, of the impls with the fewest type parameters.
