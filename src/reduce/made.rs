@@ -5,7 +5,7 @@
 
 use super::nodes::{Kind, NodeId, Tree};
 use super::syntax::plain;
-use super::types::{Aliases, Header};
+use super::types::{Alias, Aliases, Header};
 use crate::source::expand::Macro;
 use proc_macro2::TokenStream;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,8 @@ pub struct Made {
     pub modules: Vec<String>,
     /// For an impl, and for the members of one: what for what.
     pub header: Option<Header>,
+    /// The type of the header is named by a path that seems to go into another crate.
+    pub of_elsewhere: bool,
     /// The calls that it takes: those in rules on the way, and of the outermost one the elements that are in it, or
     /// else the call.
     pub by: Vec<NodeId>,
@@ -46,12 +48,19 @@ pub struct AllMade {
 }
 
 impl AllMade {
-    /// Expands the macro calls of a file.
+    /// Expands the macro calls of a file; and gives the type aliases that they make.
     #[must_use]
-    pub fn new(file: &syn::File, tree: &Tree, aliases: &Aliases) -> AllMade {
-        let out = AllMade::default();
-        let mut expander =
-            Expander { tree, aliases, macros: BTreeMap::new(), calls: 0, modules: Vec::new(), opaque: BTreeSet::new(), out };
+    pub fn new(file: &syn::File, tree: &Tree) -> (AllMade, Vec<(String, Alias)>) {
+        let mut expander = Expander {
+            tree,
+            macros: BTreeMap::new(),
+            calls: 0,
+            modules: Vec::new(),
+            of_elsewhere: false,
+            aliases: Vec::new(),
+            opaque: BTreeSet::new(),
+            out: AllMade::default(),
+        };
         expander.definitions(&file.items);
         file.items.iter().for_each(|item| _ = expander.item(item, &mut Vec::new()));
         let mut out = expander.out;
@@ -62,7 +71,16 @@ impl AllMade {
                 out.by_name.entry(made.name.clone()).or_default().push(i);
             }
         }
-        out
+        (out, expander.aliases)
+    }
+
+    /// Puts what aliases stand for in their place.
+    pub fn resolve(&mut self, aliases: &Aliases) {
+        for made in &mut self.list {
+            if let Some(header) = &mut made.header {
+                header.resolve(aliases, made.of_elsewhere);
+            }
+        }
     }
 
     /// What is written at a node.
@@ -78,13 +96,15 @@ impl AllMade {
 
 struct Expander<'t> {
     tree: &'t Tree,
-    aliases: &'t Aliases,
     /// The definitions of each name, by their places.
     macros: BTreeMap<String, Vec<(usize, Macro)>>,
     /// Calls expanded so far.
     calls: usize,
     /// The modules around that a macro made.
     modules: Vec<String>,
+    /// The impl around is for a type that is named by a path into another crate.
+    of_elsewhere: bool,
+    aliases: Vec<(String, Alias)>,
     /// Calls of which not all that they make is known, or not every time.
     opaque: BTreeSet<NodeId>,
     out: AllMade,
@@ -131,7 +151,8 @@ impl Expander<'_> {
                 true
             }
             Item::Impl(i) => {
-                let header = Header::of(i, "").without_aliases(self.aliases);
+                let header = Header::of(i, "");
+                self.of_elsewhere = Header::is_of_elsewhere(i);
                 if !chain.is_empty() {
                     self.push(item, i.impl_token.span, String::new(), Some(header.clone()), chain);
                 }
@@ -147,7 +168,10 @@ impl Expander<'_> {
             Item::Union(u) => self.record(item, u.union_token.span, &u.ident, chain),
             Item::Const(c) => self.record(item, c.const_token.span, &c.ident, chain),
             Item::Static(s) => self.record(item, s.static_token.span, &s.ident, chain),
-            Item::Type(t) => self.record(item, t.type_token.span, &t.ident, chain),
+            Item::Type(t) => {
+                self.aliases.extend((!chain.is_empty()).then(|| (plain(&t.ident), Alias::of(t))));
+                self.record(item, t.type_token.span, &t.ident, chain)
+            }
             _ => true,
         }
     }
@@ -275,7 +299,9 @@ impl Expander<'_> {
         // What is handed on stands in a call itself.
         let within: BTreeSet<NodeId> = tree.ancestors(node).skip(1).collect();
         by.retain(|c| !within.contains(c) && tree.nodes[*c].kind != Kind::File);
-        self.out.list.push(Made { node, name, modules: self.modules.clone(), header, by: by.into_iter().collect() });
+        let of_elsewhere = self.of_elsewhere && header.is_some();
+        let modules = self.modules.clone();
+        self.out.list.push(Made { node, name, modules, header, of_elsewhere, by: by.into_iter().collect() });
     }
 }
 

@@ -135,6 +135,8 @@ pub struct Node {
     pub trait_name: String,
     /// For an impl: what for what.
     pub header: Option<Header>,
+    /// For an impl: its type is named by a path that seems to go into another crate.
+    pub of_elsewhere: bool,
     /// For an arm: the whole `match`.
     pub group: Range<usize>,
     /// A function with an attribute that makes it a test.
@@ -242,11 +244,15 @@ impl Tree {
             leaves: BTreeMap::new(),
             no_std,
         };
-        let aliases = tree.aliases(text);
-        for header in tree.nodes.iter_mut().filter_map(|n| n.header.as_mut()) {
-            *header = header.without_aliases(&aliases);
+        let (mut made, made_aliases) = AllMade::new(&file, &tree);
+        let aliases = tree.aliases(text, made_aliases);
+        made.resolve(&aliases);
+        for node in &mut tree.nodes {
+            if let Some(header) = &mut node.header {
+                header.resolve(&aliases, node.of_elsewhere);
+            }
         }
-        tree.made = AllMade::new(&file, &tree, &aliases);
+        tree.made = made;
         for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {
             let module = tree.module(leaf);
             tree.leaves.entry(module).or_default().push(leaf);
@@ -367,15 +373,17 @@ impl Tree {
     }
 
     /// What the type aliases stand for, where it is one thing; those that have the name of another type are left out.
-    fn aliases(&self, text: &str) -> Aliases {
+    fn aliases(&self, text: &str, made: Vec<(String, Alias)>) -> Aliases {
         let is_type = |n: &&Node| matches!(n.kind, Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait);
         let types: BTreeSet<&str> = self.nodes.iter().filter(is_type).map(|n| n.name.as_str()).collect();
         let mut found = Aliases::new();
-        for node in self.nodes.iter().filter(|n| n.kind == Kind::TypeAlias && !types.contains(n.name.as_str())) {
-            let Ok(alias) = syn::parse_str::<syn::ItemType>(&text[node.range.clone()]) else { continue };
-            let alias = Alias::of(&alias);
-            if !alias.target.is_named(&node.name) {
-                let known = found.entry(node.name.clone()).or_insert_with(|| alias.clone());
+        let written = self.nodes.iter().filter(|n| n.kind == Kind::TypeAlias).filter_map(|n| {
+            let alias = syn::parse_str::<syn::ItemType>(&text[n.range.clone()]).ok()?;
+            Some((n.name.clone(), Alias::of(&alias)))
+        });
+        for (name, alias) in written.chain(made) {
+            if !alias.target.is_named(&name) && !types.contains(name.as_str()) {
+                let known = found.entry(name).or_insert_with(|| alias.clone());
                 if *known != alias {
                     known.target = Ty::Any("_".into());
                 }

@@ -91,11 +91,21 @@ impl Header {
         Header { self_ty, trait_ }
     }
 
-    /// With what aliases stand for in their place.
-    #[must_use]
-    pub fn without_aliases(&self, aliases: &Aliases) -> Header {
+    /// Puts what aliases stand for in their place; `elsewhere` when the type is named by a path into another crate.
+    pub fn resolve(&mut self, aliases: &Aliases, elsewhere: bool) {
         let resolve = |ty: &Ty| ty.without_aliases(aliases, ALIASES_OF_ALIASES);
-        Header { self_ty: resolve(&self.self_ty), trait_: resolve(&self.trait_) }
+        if !elsewhere {
+            self.self_ty = resolve(&self.self_ty);
+        }
+        self.trait_ = resolve(&self.trait_);
+    }
+
+    /// Whether the type of an impl is named by a path that seems to go into another crate.
+    #[must_use]
+    pub fn is_of_elsewhere(item: &syn::ItemImpl) -> bool {
+        let syn::Type::Path(path) = &*item.self_ty else { return false };
+        let first = path.path.segments.first().map(|s| s.ident.to_string()).unwrap_or_default();
+        path.path.segments.len() > 1 && !matches!(first.as_str(), "crate" | "self" | "super" | "Self")
     }
 
     /// What the impl's variables stand for when it is to make `demand` true; `None` when it can't.
@@ -386,7 +396,8 @@ mod unit {
             ("V".to_owned(), alias("type V<T> = O<T, 1>;")),
         ]
         .into();
-        let asked = header("impl<T> Add<V<u8>> for V<T> {}").without_aliases(&aliases);
+        let mut asked = header("impl<T> Add<V<u8>> for V<T> {}");
+        asked.resolve(&aliases, false);
         assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u8, C<1>, R>>")).map(|b| b.len()), Some(2));
         assert_eq!(asked.fits(&demand("M<u16, C<1>, S>", "Add<M<u16, C<1>, R>>")), None);
     }

@@ -153,6 +153,14 @@ impl Repairer {
         }
         let heads = fault.bounds.iter().filter_map(|b| Some((b.self_ty.head()?, b.trait_.head()?)));
         remedy.guesses.extend(heads.flat_map(|(ty, trait_)| self.opaque_makers(plan, ty, trait_)));
+        // A type of another crate may be known there by another name.
+        let of_trait = |header: &Header| fault.bounds.iter().any(|b| b.trait_.head() == header.trait_.head());
+        for (i, node) in tree.nodes.iter().enumerate().filter(|(_, n)| n.kind == Kind::TraitImpl) {
+            let made = tree.made.at(i).filter(|made| made.of_elsewhere && made.header.as_ref().is_some_and(of_trait));
+            remedy.guesses.extend(made.flat_map(|made| lacking(plan, made)));
+            let written = node.of_elsewhere && node.header.as_ref().is_some_and(of_trait);
+            remedy.guesses.extend((written && plan.cut[i] && tree.made_by(i).is_none()).then_some(i));
+        }
         // What it asks for is known: if there is no such impl, something else that was cut is behind it.
         if !fault.bounds.is_empty() {
             return;
@@ -199,8 +207,15 @@ impl Repairer {
             }
             let head = demand.self_ty.head().unwrap_or_default();
             let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
-            if ways.is_empty() && !ours {
-                // What others' types hold has to implement it, too.
+            let derived = || {
+                let derives = self.named(demand.trait_.head().unwrap_or_default());
+                derives.filter(|&n| plan.tree.nodes[n].kind == Kind::Derive && plan.stands(n)).any(|n| {
+                    let own_type = plan.tree.nodes[plan.tree.nodes[n].parent].parent;
+                    demand.self_ty.is_named(&plan.tree.nodes[own_type].name)
+                })
+            };
+            if ways.is_empty() && (!ours || derived()) {
+                // What others' types hold, and those with a derive, has to implement it, too.
                 let part = |self_ty: &Ty| Header { self_ty: self_ty.clone(), trait_: demand.trait_.without_arguments() };
                 demands.extend(demand.self_ty.parts().iter().map(part));
                 continue;
