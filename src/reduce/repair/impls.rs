@@ -187,15 +187,18 @@ impl Repairer {
     /// The impls that an error spells out; `false` when none of them is there to come back.
     pub(super) fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
         let not_taken = self.not_taken(plan, fault);
-        let demands = fault.bounds.iter().chain(&not_taken);
+        let of_fields = of_fields(plan.text, fault);
+        let demands = fault.bounds.iter().chain(&not_taken).chain(&of_fields);
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
         while let Some(demand) = demands.pop() {
             let chosen = Header { self_ty: demand.self_ty.with_defaults(), trait_: demand.trait_.with_defaults() };
+            let head = demand.self_ty.head().unwrap_or_default();
             let mut ways = self.best_for(plan, &chosen);
             if ways.is_empty() && chosen != demand {
                 ways = self.best_for(plan, &demand);
             }
+            ways = of_same_module(plan, fault, head, ways);
             if ways.len() > 1 {
                 // Most of all a type is compared with, or added to, its own.
                 let own = self.best_for(plan, &Header { trait_: demand.trait_.without_arguments(), ..demand.clone() });
@@ -205,7 +208,6 @@ impl Repairer {
                     continue;
                 }
             }
-            let head = demand.self_ty.head().unwrap_or_default();
             let ours = self.named(head).any(|n| matches!(plan.tree.nodes[n].kind, Kind::Struct | Kind::Enum | Kind::Union));
             let derived = || {
                 let derives = self.named(demand.trait_.head().unwrap_or_default());
@@ -331,6 +333,46 @@ impl Repairer {
     }
 }
 
+/// Of several ways to make a demand on a type true, those in the module that the message names before the type, if there
+/// are any: many modules may have a type of that name.
+fn of_same_module(plan: &Plan<'_>, fault: &Fault<'_>, head: &str, ways: Vec<Vec<NodeId>>) -> Vec<Vec<NodeId>> {
+    let tree = plan.tree;
+    let path = path_to(&fault.full, head);
+    if ways.len() < 2 || path.is_empty() {
+        return ways;
+    }
+    let is_there = |&part: &NodeId| {
+        let around = tree.ancestors(part).filter(|&a| tree.nodes[a].kind == Kind::Module);
+        around.map(|m| tree.nodes[m].name.as_str()).take(path.len()).eq(path.iter().rev().copied())
+    };
+    let (there, elsewhere): (Vec<_>, Vec<_>) = ways.into_iter().partition(|way| way.iter().any(is_there));
+    if there.is_empty() { elsewhere } else { there }
+}
+
+/// The path that a message puts before a name.
+fn path_to<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let found = text.match_indices(name).find_map(|(at, _)| {
+        let before = text[..at].strip_suffix("::")?;
+        (!text[at + name.len()..].starts_with(is_name)).then_some(before)
+    });
+    let Some(before) = found.filter(|_| !name.is_empty()) else { return Vec::new() };
+    let start = before.rfind(|c: char| !(is_name(c) || c == ':')).map_or(0, |at| at + 1);
+    before[start..].split("::").filter(|s| !s.is_empty() && *s != "crate").collect()
+}
+
+/// What `Copy` asks of the fields of a type.
+fn of_fields(text: &str, fault: &Fault<'_>) -> Vec<Header> {
+    let places = fault.places.iter().filter(|_| fault.code == "E0204");
+    let field = |&place: &usize| {
+        let line = text[place..].lines().next()?;
+        let ty = line.split_once(": ").map_or(line, |(_, ty)| ty);
+        Ty::parse(ty.split("//").next()?.trim_end().trim_end_matches([',', ';', ')', '}']))
+    };
+    let demand = |self_ty| Header { self_ty, trait_: Ty::Named("Copy".into(), Vec::new()) };
+    places.filter_map(field).map(demand).collect()
+}
+
 /// What is cut of what a macro call makes.
 pub(super) fn lacking(plan: &Plan<'_>, made: &Made) -> Vec<NodeId> {
     made.by.iter().copied().chain([made.node]).filter(|&n| !plan.stands(n)).collect()
@@ -398,5 +440,17 @@ pub(super) fn members(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
             remedy.restore.extend(calls.flat_map(|c| tree.elements(c, words.clone())).filter(|&c| plan.cut[c]));
         }
         return;
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn the_path_before_a_name_is_found_in_a_message() {
+        assert_eq!(path_to("the trait bound `vec::IntoIter<T>: iter::Par` is not satisfied", "IntoIter"), ["vec"]);
+        assert_eq!(path_to("`crate::a::b::X` and `c::XY`", "X"), ["a", "b"]);
+        assert_eq!(path_to("`X: c::Y`", "X"), Vec::<&str>::new());
     }
 }
