@@ -404,6 +404,16 @@ impl Builder<'_> {
                 node.name = text[node.name_range.clone()].to_owned();
             }
         }
+        // What is repeated in a body can't stand alone.
+        let bodies: Vec<Range<usize>> =
+            self.nodes[first..].iter().filter(|n| n.kind == Kind::Body).map(|n| n.range.clone()).collect();
+        for repetition in rule.repetitions.iter().filter(|r| bodies.iter().any(|b| b.start <= r.start && r.end <= b.end)) {
+            let holds = |r: &Range<usize>| repetition.start <= r.start && r.end <= repetition.end;
+            for node in &mut self.nodes[first..] {
+                node.fixed |= node.kind == Kind::Value && holds(&node.range);
+                node.returns.retain(|r| !holds(r));
+            }
+        }
         // A repetition goes with the last item in it.
         for repetition in &rule.repetitions {
             let holds = |n: &Node| repetition.start < n.range.start && n.range.end < repetition.end;

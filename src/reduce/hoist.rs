@@ -95,7 +95,8 @@ impl Search<'_> {
             let need = self.with_variables(block, self.needs[&branch].clone());
             (self.cost(&need), need, branch)
         });
-        let branch = branch.min_by_key(|(cost, ..)| *cost).filter(|(cost, ..)| *cost < self.cost(&whole));
+        let size = |need: &Need| need.text.iter().map(Range::len).sum::<usize>();
+        let branch = branch.min_by_key(|(cost, need, _)| (*cost, size(need))).filter(|(cost, ..)| *cost < self.cost(&whole));
         let (need, branch) = branch.map_or((whole, None), |(_, need, branch)| (need, Some(branch)));
         let early = if may_cut { self.early(block) } else { None };
         let early = early.filter(|(early, _)| self.cost(early) < self.cost(&need));
