@@ -53,7 +53,8 @@ impl<'ast> Visit<'ast> for Publics<'_> {
 
 /// The nodes of a file, in the order in which they are met.
 pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
-    let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false, in_closure: false };
+    let mut b =
+        Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false, in_closure: false };
     let root = b.push(Kind::File, 0..text.len());
     b.attributes(root, &file.attrs);
     for item in &file.items {
@@ -307,9 +308,7 @@ impl Builder<'_> {
             match stmt {
                 syn::Stmt::Item(item) => self.visit_item(item),
                 // The value of the block, or what ends it.
-                syn::Stmt::Expr(e, semi)
-                    if last && !(is_unit(e) || no_value && diverges(e)) && (semi.is_none() || diverges(e)) =>
-                {
+                syn::Stmt::Expr(e, semi) if last && !no_value && !is_unit(e) && (semi.is_none() || diverges(e)) => {
                     self.visit_tail(e)
                 }
                 syn::Stmt::Macro(m) if last && !no_value && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}

@@ -141,7 +141,8 @@ impl Search<'_> {
             let keep = self.tree.at(r.start);
             let kept = &self.tree.nodes[keep];
             let alone = || self.tree.children[keep].iter().all(|&c| self.never[c]);
-            let whole = kept.kind == Kind::Stmt && kept.range == *r || kept.kind == Kind::Value && kept.tail == *r && alone();
+            let whole =
+                kept.kind == Kind::Stmt && kept.range == *r || kept.kind == Kind::Value && kept.tail == *r && alone();
             whole.then(|| (Need { text: vec![r.clone()], uses: self.uses(keep) }, keep))
         });
         let (need, keep) = kept.min_by_key(|(need, _)| self.cost(need))?;
@@ -171,7 +172,8 @@ impl Search<'_> {
     /// Adds the statements in front of a block's end that stay, or bind what it names.
     fn with_variables(&self, block: NodeId, mut need: Need) -> Need {
         let tree = self.tree;
-        let before = |&&c: &&NodeId| tree.nodes[c].kind == Kind::Stmt && tree.nodes[c].range.end <= tree.nodes[block].tail.start;
+        let before =
+            |&&c: &&NodeId| tree.nodes[c].kind == Kind::Stmt && tree.nodes[c].range.end <= tree.nodes[block].tail.start;
         for &statement in tree.children[block].iter().filter(before).rev() {
             if !self.never[statement] || self.names(&need, &tree.nodes[statement].words) {
                 need.text.push(tree.nodes[statement].range.clone());
@@ -240,6 +242,8 @@ fn blank(text: &str) -> usize {
 #[cfg(test)]
 mod unit {
     use super::*;
+    use crate::reduce::plan::{Basis, Plan};
+    use crate::reduce::{Goal, Level};
 
     fn returns(text: &str) -> Vec<String> {
         let tree = Tree::parse(text).unwrap();
@@ -257,6 +261,76 @@ mod unit {
     fn returns_of_closures_and_of_nothing_do_not_count() {
         let text = "fn f() -> u8 { let c = || { return 1; }; async { return 2; }; fn g() { return; } c() }";
         assert_eq!(returns(text), Vec::<String>::new());
+    }
+
+    /// What is left of functions that never ran.
+    fn left(text: &str) -> String {
+        let tree = Tree::parse(text).unwrap();
+        let nodes = tree.nodes.len();
+        let graph = Graph { uses: vec![Vec::new(); nodes], marked: vec![false; nodes] };
+        let ran = Ran::nothing(text, &tree);
+        let never: Vec<bool> =
+            tree.nodes.iter().map(|n| n.kind.in_body() && !matches!(n.kind, Kind::Value | Kind::Body)).collect();
+        let hoists = hoists(text, &tree, &graph, &ran, &never, |_| true);
+        let whole = vec![false; nodes];
+        let goal = Goal { level: Level::Full, stubs: false };
+        let mut plan = Plan::empty(Basis {
+            text,
+            tree: &tree,
+            graph: &graph,
+            ran: &ran.ran,
+            whole: &whole,
+            never: &never,
+            hoists: &hoists,
+            goal,
+        });
+        (0..nodes).filter(|&i| tree.nodes[i].kind == Kind::Fn).for_each(|i| _ = plan.keep(i));
+        plan.settle();
+        plan.render().0.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn one_branch_stands_for_the_end_at_any_depth() {
+        let text = "fn f(a: u8) -> u8 {\n let b = g();\n if b {\n 1 + 1\n } else {\n match a {\n 0 => {\n let c = a;\n h(c)\n }\n _ => {\n { 7 }\n }\n }\n }\n}";
+        assert_eq!(left(text), "fn f(a: u8) -> u8 { 1 + 1 }");
+        let text = text.replace("1 + 1", "panic!()");
+        assert_eq!(left(&text), "fn f(a: u8) -> u8 { { 7 } }");
+    }
+
+    #[test]
+    fn what_a_branch_names_stays_or_it_does_not_stand_for_anything() {
+        let text =
+            "fn f(a: Option<u8>) -> u8 {\n let b = g();\n match a {\n Some(c) => {\n c\n }\n None => {\n b\n }\n }\n}";
+        assert_eq!(left(text), "fn f(a: Option<u8>) -> u8 { let b = g(); b }");
+        let text = text.replace(" b\n", " panic!()\n");
+        assert!(left(&text).contains("match a {"));
+    }
+
+    #[test]
+    fn what_is_unsafe_stays_so() {
+        let text = "fn f(a: &u8) -> u8 {\n unsafe {\n if g() {\n let c = h(a);\n *c\n } else {\n i()\n }\n }\n}";
+        assert_eq!(left(text), "fn f(a: &u8) -> u8 { unsafe { i() } }");
+    }
+
+    #[test]
+    fn closures_loops_and_repetitions_are_left_alone() {
+        for end in [
+            "move || {\n if a {\n 1\n } else {\n 2\n }\n }",
+            "loop {\n if a {\n break 1\n } else {\n g()\n }\n }",
+            "'a: {\n if a {\n break 'a 1\n } else {\n 2\n }\n }",
+        ] {
+            let text = format!("fn f(a: bool) -> R {{\n {end}\n}}");
+            assert_eq!(left(&text), text.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+        let text = "macro_rules! m { ($($a:pat => $b:expr),*) => { fn f(c: u8) -> u8 {\n match c {\n $( $a => {\n $b\n } )* }\n} } }";
+        let tree = Tree::parse(text).unwrap();
+        assert!(tree.nodes.iter().filter(|n| n.kind == Kind::Value).all(|n| n.fixed));
+    }
+
+    #[test]
+    fn an_arm_for_all_that_is_left_may_be_less_than_a_branch() {
+        let text = "fn f(a: u8) -> u8 {\n match a {\n 0 => {\n let b = g();\n h(b,\n b)\n }\n _ => 1,\n }\n}";
+        assert_eq!(left(text), "fn f(a: u8) -> u8 { match a { } }");
     }
 
     #[test]

@@ -179,8 +179,8 @@ fn unfit<'a>(plan: &Plan<'a>, checked: &Checked, pieces: &[Piece], effort: usize
     let named = |code: &str| matches!(code, "E0405" | "E0412" | "E0422" | "E0432" | "E0433" | "E0277" | "E0599" | "E0423");
     let mut out = Vec::new();
     for error in checked.errors() {
-        let by_name = error.code.as_ref().is_some_and(|code| named(&code.code))
-            || error.message.starts_with("cannot find function");
+        let by_name =
+            error.code.as_ref().is_some_and(|code| named(&code.code)) || error.message.starts_with("cannot find function");
         let own = error.spans.iter().filter(|s| s.file_name == FILE_NAME);
         let places: Vec<usize> = own.filter_map(|s| back(pieces, s.byte_start as usize)).collect();
         let hoists = |at: usize| tree.function(tree.at(at)).into_iter().flat_map(|f| plan.hoists_in(f));

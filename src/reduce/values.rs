@@ -74,7 +74,9 @@ fn is_value(e: &syn::Expr) -> bool {
     match e {
         syn::Expr::Loop(_) | syn::Expr::While(_) | syn::Expr::ForLoop(_) => false,
         syn::Expr::Macro(m) => makes_a_value(&m.mac.path),
-        syn::Expr::If(e) => e.else_branch.as_ref().is_some_and(|(_, other)| gives_a_value(&e.then_branch) || is_value(other)),
+        syn::Expr::If(e) => {
+            e.else_branch.as_ref().is_some_and(|(_, other)| gives_a_value(&e.then_branch) || is_value(other))
+        }
         syn::Expr::Match(e) => e.arms.iter().any(|arm| is_value(&arm.body)),
         syn::Expr::Block(e) => gives_a_value(&e.block),
         syn::Expr::Unsafe(e) => gives_a_value(&e.block),
@@ -95,4 +97,46 @@ fn never_returns(path: &syn::Path) -> bool {
     const NAMES: &[&str] =
         &["abort", "exit", "handle_alloc_error", "panic_any", "resume_unwind", "unreachable_unchecked", "panic_fmt"];
     path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn the_branches_of_a_value_are_blocks_that_give_it() {
+        let text = "if let Some(a) = b { c } else if d { e } else { match f { G(h) if i => { j } K => l, m => if n { o } else { p }, } }";
+        let found = branches(&syn::parse_str(text).unwrap());
+        let found: Vec<(&str, Vec<&str>)> = found
+            .iter()
+            .map(|branch| (text[branch.inside.clone()].trim(), branch.bound.iter().map(|r| &text[r.clone()]).collect()))
+            .collect();
+        let last = "match f { G(h) if i => { j } K => l, m => if n { o } else { p }, }";
+        assert_eq!(found, [("c", vec!["a"]), ("e", vec![]), (last, vec![])]);
+        let found = branches(&syn::parse_str(last).unwrap());
+        let bound: Vec<usize> = found.iter().map(|branch| branch.bound.len()).collect();
+        assert_eq!(bound, [1, 1, 1]);
+    }
+
+    #[test]
+    fn panics_jumps_and_loops_give_no_value() {
+        let gives = |text: &str| gives_a_value(&syn::parse_str(text).unwrap());
+        for text in ["{ 1 }", "{ f()?; g() }", "{ format!(\"\") }", "{ if a { panic!() } else { 1 } }", "{ unsafe { f() } }"]
+        {
+            assert!(gives(text), "{text}");
+        }
+        for text in [
+            "{ panic!() }",
+            "{ bail!(\"\") }",
+            "{ return 1 }",
+            "{ return 1; }",
+            "{ f(); }",
+            "{ loop {} }",
+            "{ std::process::exit(1) }",
+            "{ match a { B => unreachable!(), C => { todo!() } } }",
+            "{ match a {} }",
+        ] {
+            assert!(!gives(text), "{text}");
+        }
+    }
 }

@@ -265,7 +265,10 @@ const MODELS: &[Model] = &[
                 "        let wide = text.chars().count();\n            wide\n    };",
             ),
             passes("tests::a_branch_that_rustc_does_not_take_alone_is_given_back", "        all.push(text.len());\n"),
-            passes("tests::a_branch_in_what_a_macro_makes_stands_for_all", "-> Option<$to> {\n                None\n        }"),
+            passes(
+                "tests::a_branch_in_what_a_macro_makes_stands_for_all",
+                "-> Option<$to> {\n                None\n        }",
+            ),
             passes("tests::a_branch_that_ran_is_whole", "if number <= most {"),
             passes("tests::a_const_fn_that_only_functions_call_loses_what_never_ran", "b'a'..=b'z' => 1"),
             passes("tests::a_const_fn_that_a_constant_calls_is_whole", "_ => 2"),
