@@ -4,7 +4,7 @@
 //! `match`), what stands in one of them does as well, and so does a `return …;` anywhere in the end of a function's body:
 //! what is around it is cut. Nothing is moved.
 
-use super::graph::Graph;
+use super::graph::{Graph, identifier};
 use super::nodes::{Kind, NodeId, Tree};
 use super::plan::named;
 use super::ran::Ran;
@@ -61,10 +61,10 @@ pub(super) fn hoists(
     never: &[bool],
     may_cut: impl Fn(NodeId) -> bool,
 ) -> Vec<Hoist> {
-    let mut search = Search { text, tree, graph, ran, never, needs: BTreeMap::new() };
+    let mut ends = Ends { text, tree, graph, ran, never, needs: BTreeMap::new() };
     let blocks = (0..tree.nodes.len()).rev().filter(|&i| matches!(tree.nodes[i].kind, Kind::Value | Kind::Body));
     // From the inside out: what a branch needs is known when the block around it is looked at.
-    let mut found: Vec<Hoist> = blocks.filter_map(|block| search.best(block, may_cut(block))).collect();
+    let mut found: Vec<Hoist> = blocks.filter_map(|block| ends.best(block, may_cut(block))).collect();
     found.reverse();
     found
 }
@@ -76,7 +76,7 @@ struct Need {
     uses: BTreeSet<NodeId>,
 }
 
-struct Search<'a> {
+struct Ends<'a> {
     text: &'a str,
     tree: &'a Tree,
     graph: &'a Graph,
@@ -86,7 +86,7 @@ struct Search<'a> {
     needs: BTreeMap<NodeId, Need>,
 }
 
-impl Search<'_> {
+impl Ends<'_> {
     /// What may stand for the end of a block, if that is worth less; what the block needs is known from then on.
     fn best(&mut self, block: NodeId, may_cut: bool) -> Option<Hoist> {
         let tail = self.tree.nodes[block].tail.clone();
@@ -118,13 +118,21 @@ impl Search<'_> {
         let tail = &tree.nodes[block].tail;
         let inside = tree.subtree(block).skip(1).filter(move |&i| {
             let node = &tree.nodes[i];
-            node.kind == Kind::Value && node.group == *tail && !node.fixed
+            node.kind == Kind::Value && node.group == *tail && (!node.fixed || self.jumps(i))
         });
         let idle = move |i: NodeId| self.ran.never[i] || !tree.function(i).is_some_and(|f| self.ran.ran[f]);
         inside.filter(move |&i| {
             let need = &self.needs[&i];
             idle(i) && !self.names(need, &tree.nodes[i].words) && !need.uses.iter().any(|&u| self.never_returns(u))
         })
+    }
+
+    /// Whether a branch ends in a jump. Where the function ran, another branch tells the type.
+    fn jumps(&self, branch: NodeId) -> bool {
+        let node = &self.tree.nodes[branch];
+        let end = &self.text[node.tail.clone()];
+        let jump = ["return", "break", "continue"].contains(&identifier(end));
+        jump && !node.in_macro && self.tree.function(branch).is_some_and(|f| self.ran.ran[f])
     }
 
     /// The end of a body's end: a `return …;` in it, which names nothing but parameters and items.

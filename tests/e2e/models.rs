@@ -264,6 +264,10 @@ const MODELS: &[Model] = &[
                 "tests::a_branch_that_stays_is_as_short_as_can_be",
                 "        let wide = text.chars().count();\n            wide\n    };",
             ),
+            passes(
+                "tests::a_jump_stands_for_a_branch_that_stays",
+                "if text.ends_with('.') {\n                return 0;\n    } else {",
+            ),
             passes("tests::a_branch_that_rustc_does_not_take_alone_is_given_back", "        all.push(text.len());\n"),
             passes(
                 "tests::a_branch_in_what_a_macro_makes_stands_for_all",
