@@ -6,6 +6,7 @@ use super::syntax::{
     without_value,
 };
 use super::types::Header;
+use super::values::{branches, gives_a_value};
 use crate::source::tokens::{idents, line_groups, node_range, range};
 use crate::source::transcriber::{Rule, is_blanked, rules};
 use quote::ToTokens;
@@ -52,13 +53,20 @@ impl<'ast> Visit<'ast> for Publics<'_> {
 
 /// The nodes of a file, in the order in which they are met.
 pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
-    let mut b = Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false };
+    let mut b =
+        Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false, in_closure: false };
     let root = b.push(Kind::File, 0..text.len());
     b.attributes(root, &file.attrs);
     for item in &file.items {
         b.visit_item(item);
     }
     b.nodes
+}
+
+/// What stands between the braces of a block.
+fn inside(block: &syn::Block) -> Range<usize> {
+    let span = block.brace_token.span;
+    range(span.open()).end..range(span.close()).start
 }
 
 struct Builder<'a> {
@@ -70,6 +78,8 @@ struct Builder<'a> {
     in_macro: bool,
     /// In a macro, or handed to one in parentheses: an attribute there shares its line with what follows, so it stays.
     in_line: bool,
+    /// In a closure, which has ends of its own.
+    in_closure: bool,
 }
 
 impl Builder<'_> {
@@ -90,6 +100,7 @@ impl Builder<'_> {
             is_const: false,
             returns: Vec::new(),
             statements: Vec::new(),
+            tail: 0..0,
             required: false,
             catch_all: false,
             fixed: false,
@@ -239,12 +250,10 @@ impl Builder<'_> {
     }
 
     fn function_body(&mut self, sig: &syn::Signature, block: &syn::Block) {
-        let span = block.brace_token.span;
-        let inner = range(span.open()).end..range(span.close()).start;
         if block.stmts.is_empty() {
             return;
         }
-        let id = self.push(Kind::Body, inner);
+        let id = self.push(Kind::Body, inside(block));
         self.nodes[id].unit = match &sig.output {
             syn::ReturnType::Default => true,
             syn::ReturnType::Type(_, ty) => matches!(&**ty, syn::Type::Tuple(t) if t.elems.is_empty()),
@@ -261,6 +270,35 @@ impl Builder<'_> {
             self.nodes[id].statements = block.stmts.iter().map(node_range).collect();
         }
         self.inside(id, |b| b.statements(block, no_value));
+        self.end_of(id, block);
+    }
+
+    /// A block with a value that is used.
+    fn value(&mut self, block: &syn::Block) {
+        if block.stmts.is_empty() || self.in_closure {
+            return self.statements(block, false);
+        }
+        let id = self.push(Kind::Value, inside(block));
+        self.nodes[id].fixed = !gives_a_value(block);
+        self.inside(id, |b| b.statements(block, false));
+        self.end_of(id, block);
+    }
+
+    /// What gives the value of a block, and its branches, which are nodes already.
+    fn end_of(&mut self, id: NodeId, block: &syn::Block) {
+        let Some(last) = block.stmts.last() else { return };
+        let tail = node_range(last);
+        if let syn::Stmt::Expr(value, None) = last {
+            for branch in branches(value) {
+                let name = |r: &Range<usize>| self.text[r.clone()].trim_start_matches('$').to_owned();
+                let words = branch.bound.iter().map(name).collect();
+                if let Some(node) = self.nodes[id..].iter_mut().find(|n| n.kind == Kind::Value && n.range == branch.inside) {
+                    node.group = tail.clone();
+                    node.words = words;
+                }
+            }
+        }
+        self.nodes[id].tail = tail;
     }
 
     /// The statements of a block; where it has no value its last one is like any other.
@@ -270,9 +308,7 @@ impl Builder<'_> {
             match stmt {
                 syn::Stmt::Item(item) => self.visit_item(item),
                 // The value of the block, or what ends it.
-                syn::Stmt::Expr(e, semi)
-                    if last && !(is_unit(e) || no_value && diverges(e)) && (semi.is_none() || diverges(e)) =>
-                {
+                syn::Stmt::Expr(e, semi) if last && !no_value && !is_unit(e) && (semi.is_none() || diverges(e)) => {
                     self.visit_tail(e)
                 }
                 syn::Stmt::Macro(m) if last && !no_value && (m.semi_token.is_none() || is_diverging_macro(&m.mac.path)) => {}
@@ -305,7 +341,7 @@ impl Builder<'_> {
         if no_value {
             self.block_inside(&e.then_branch);
         } else {
-            self.visit_block(&e.then_branch);
+            self.value(&e.then_branch);
         }
         self.else_branch(e, no_value);
     }
@@ -319,7 +355,7 @@ impl Builder<'_> {
                 let link = self.push(Kind::Else, start..range(inner.then_branch.brace_token.span.close()).end);
                 self.inside(link, |b| {
                     b.visit_expr(&inner.cond);
-                    b.visit_block(&inner.then_branch);
+                    b.value(&inner.then_branch);
                 });
                 self.else_branch(inner, no_value);
             }
@@ -367,6 +403,16 @@ impl Builder<'_> {
                 node.name = text[node.name_range.clone()].to_owned();
             }
         }
+        // What is repeated in a body can't stand alone.
+        let bodies: Vec<Range<usize>> =
+            self.nodes[first..].iter().filter(|n| n.kind == Kind::Body).map(|n| n.range.clone()).collect();
+        for repetition in rule.repetitions.iter().filter(|r| bodies.iter().any(|b| b.start <= r.start && r.end <= b.end)) {
+            let holds = |r: &Range<usize>| repetition.start <= r.start && r.end <= repetition.end;
+            for node in &mut self.nodes[first..] {
+                node.fixed |= node.kind == Kind::Value && holds(&node.range);
+                node.returns.retain(|r| !holds(r));
+            }
+        }
         // A repetition goes with the last item in it.
         for repetition in &rule.repetitions {
             let holds = |n: &Node| repetition.start < n.range.start && n.range.end < repetition.end;
@@ -396,8 +442,7 @@ impl Builder<'_> {
 
     /// The inside of a block's braces.
     fn block_inside(&mut self, block: &syn::Block) {
-        let span = block.brace_token.span;
-        let inner = range(span.open()).end..range(span.close()).start;
+        let inner = inside(block);
         if block.stmts.is_empty() || inner.is_empty() {
             return;
         }
@@ -604,6 +649,24 @@ impl<'ast> Visit<'ast> for Builder<'_> {
 
     fn visit_block(&mut self, block: &'ast syn::Block) {
         self.statements(block, false);
+    }
+
+    fn visit_expr_block(&mut self, e: &'ast syn::ExprBlock) {
+        if e.label.is_some() {
+            self.visit_block(&e.block);
+        } else {
+            self.value(&e.block);
+        }
+    }
+
+    fn visit_expr_unsafe(&mut self, e: &'ast syn::ExprUnsafe) {
+        self.value(&e.block);
+    }
+
+    fn visit_expr_closure(&mut self, e: &'ast syn::ExprClosure) {
+        let outside = std::mem::replace(&mut self.in_closure, true);
+        visit::visit_expr_closure(self, e);
+        self.in_closure = outside;
     }
 
     fn visit_expr_if(&mut self, e: &'ast syn::ExprIf) {

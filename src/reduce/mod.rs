@@ -24,6 +24,7 @@ pub mod site;
 mod std_traits;
 pub mod syntax;
 pub mod types;
+mod values;
 
 use crate::bundle::Bundle;
 use crate::cache::Cache;
@@ -194,7 +195,7 @@ impl Prepared {
             |i: NodeId| goal.level == Level::Full && !whole[i] && !self.tree.ancestors(i).any(|around| evaluated[around]);
         let never = self.cuttable(ran, may_cut, goal);
         let may_hoist = |body: NodeId| !goal.stubs && self.has_graph && may_cut(body);
-        let hoists = hoist::hoists(&self.bundle.text, &self.tree, &self.graph, ran, may_hoist);
+        let hoists = hoist::hoists(&self.bundle.text, &self.tree, &self.graph, ran, &never, may_hoist);
         let basis = Basis {
             text: &self.bundle.text,
             tree: &self.tree,
@@ -260,6 +261,7 @@ impl Prepared {
             .map(|i| {
                 let node = &tree.nodes[i];
                 node.kind.in_body()
+                    && node.kind != Kind::Value
                     && !ran.ran[i]
                     && may_cut(i)
                     && tree.function(i).is_some_and(|f| {

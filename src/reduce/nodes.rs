@@ -65,6 +65,9 @@ pub enum Kind {
     Else,
     /// What stands between the braces of an `if`, or of a loop.
     Block,
+    /// What stands between the braces of a block with a value that is used: a branch, the body of an arm. It is never
+    /// cut by itself.
+    Value,
     /// What stands between the braces of a function.
     Body,
 }
@@ -73,7 +76,7 @@ impl Kind {
     /// Part of a function's body.
     #[must_use]
     pub fn in_body(self) -> bool {
-        matches!(self, Kind::Stmt | Kind::Arm | Kind::Else | Kind::Block | Kind::Body)
+        matches!(self, Kind::Stmt | Kind::Arm | Kind::Else | Kind::Block | Kind::Value | Kind::Body)
     }
 
     /// Gone when all of its children are.
@@ -137,7 +140,7 @@ pub struct Node {
     pub header: Option<Header>,
     /// For an impl: its type is named by a path that seems to go into another crate.
     pub of_elsewhere: bool,
-    /// For an arm: the whole `match`.
+    /// For an arm: the whole `match`. For a branch of the value of a block: that value.
     pub group: Range<usize>,
     /// A function with an attribute that makes it a test.
     pub is_test: bool,
@@ -148,7 +151,8 @@ pub struct Node {
     /// It covers what is not named: an arm that matches anything, a `use` of everything, an impl for a type parameter.
     pub catch_all: bool,
     /// Its parts stay: an enum whose numbers may be seen, a body that ends in a panic or a loop and would be a stub
-    /// without the rest, a macro call that may need all it is given, what stands in a call before its elements.
+    /// without the rest, a branch that is left in another way than with a value, a macro call that may need all it is given,
+    /// what stands in a call before its elements.
     pub fixed: bool,
     /// For macro definitions: all of its rules make items. For calls in a macro's rule: the macro that is called does.
     pub makes_items: bool,
@@ -158,7 +162,7 @@ pub struct Node {
     /// For macro calls: the macro's name.
     pub macro_name: String,
     /// For macro calls and definitions: every identifier in it. For `use` leaves: the path.
-    /// For `extern crate`s: every identifier in their attributes.
+    /// For `extern crate`s: every identifier in their attributes. For a branch of a value: what patterns around it bind.
     pub words: BTreeSet<String>,
     /// For a `use` leaf or an `extern crate`: its path, from the first segment to what it names (not what it is renamed
     /// to).
@@ -173,6 +177,8 @@ pub struct Node {
     pub returns: Vec<Range<usize>>,
     /// For a function's body: its statements and its value, without what they hold.
     pub statements: Vec<Range<usize>>,
+    /// For a function's body and a value: its last statement, or what gives its value.
+    pub tail: Range<usize>,
     /// For a function's body: the function returns nothing, so an empty body will do.
     pub unit: bool,
 }
@@ -430,7 +436,7 @@ impl Tree {
     #[must_use]
     pub fn cut_range(&self, text: &str, id: NodeId) -> Range<usize> {
         let node = &self.nodes[id];
-        if matches!(node.kind, Kind::Block | Kind::Body) {
+        if matches!(node.kind, Kind::Block | Kind::Value | Kind::Body) {
             return node.range.clone();
         }
         let mut r = node.range.clone();

@@ -8,6 +8,7 @@ use super::{Goal, Level};
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::tokens::idents;
 use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
 
 /// The state of a reduction. What is kept is closed: all that its text uses is kept too.
 #[derive(Clone, Debug)]
@@ -25,8 +26,8 @@ pub(super) struct Plan<'a> {
     dropped: Vec<bool>,
     /// Followed already.
     visited: Vec<bool>,
-    /// For a body: the statement that stands for its end. For a node in that end: the same; it is not written.
-    hoist: Vec<Option<usize>>,
+    /// Which of the hoists are in use.
+    lifted: Vec<bool>,
 }
 
 impl<'a> std::ops::Deref for Plan<'a> {
@@ -49,7 +50,7 @@ pub(super) struct Basis<'a> {
     pub(super) whole: &'a [bool],
     /// Parts of bodies that may go because they never ran.
     pub(super) never: &'a [bool],
-    /// Ends of bodies that may be replaced.
+    /// Ends of blocks that something in them may stand for, in the order of the blocks.
     pub(super) hoists: &'a [Hoist],
     pub(super) goal: Goal,
 }
@@ -84,16 +85,9 @@ impl<'a> Plan<'a> {
                 }
         };
         let mut plan = Plan::new(basis, (0..basis.tree.nodes.len()).map(|i| !stays(i)).collect(), false);
-        for (number, hoist) in basis.hoists.iter().enumerate() {
-            if plan.hoist[hoist.body].is_some() {
-                // It goes with the end of a body around it.
-                continue;
-            }
-            plan.hoist[hoist.body] = Some(number);
-            for id in basis.tree.subtree(hoist.body).filter(|&i| hoist.buries(basis.tree, i)) {
-                plan.hoist[id] = Some(number);
-                plan.cut[id] = true;
-            }
+        plan.lifted.fill(true);
+        for hoist in basis.hoists {
+            plan.lay_out(hoist);
         }
         plan
     }
@@ -106,7 +100,7 @@ impl<'a> Plan<'a> {
     fn new(basis: Basis<'a>, cut: Vec<bool>, followed: bool) -> Plan<'a> {
         let none = vec![false; cut.len()];
         let visited = vec![followed; cut.len()];
-        let hoist = vec![None; cut.len()];
+        let lifted = vec![false; basis.hoists.len()];
         Plan {
             basis,
             cut,
@@ -115,25 +109,55 @@ impl<'a> Plan<'a> {
             doubtful: none.clone(),
             dropped: none,
             visited,
-            hoist,
+            lifted,
         }
     }
 
-    /// The statement that stands for the end of a body, or for the end of the body that a node is buried with.
-    pub(super) fn hoist(&self, id: NodeId) -> Option<&'a Hoist> {
-        self.hoist[id].map(|number| &self.basis.hoists[number])
+    /// What stands for the end of a block.
+    fn hoist(&self, block: NodeId) -> Option<&'a Hoist> {
+        let hoists = self.basis.hoists;
+        let number = hoists.binary_search_by_key(&block, |hoist| hoist.block).ok()?;
+        self.lifted[number].then(|| &hoists[number])
     }
 
-    /// Gives the end of a body back, as it would have been. Gives whether it was replaced.
-    pub(super) fn bring_down(&mut self, id: NodeId) -> bool {
-        let Some(hoist) = self.hoist(id) else { return false };
-        for i in self.tree.subtree(hoist.body) {
-            if self.hoist[i].take().is_some() && i != hoist.body {
-                self.cut[i] = self.tree.nodes[i].kind.in_body() && self.never[i];
-            }
-            self.visited[i] = false;
+    /// The ends of blocks around a node that something else stands for, the innermost first.
+    fn burials(&self, id: NodeId) -> impl Iterator<Item = &'a Hoist> + '_ {
+        let around = self.basis.tree.ancestors(id).skip(1).filter_map(|a| self.hoist(a));
+        around.filter(move |hoist| hoist.buries(self.basis.tree, id))
+    }
+
+    fn is_buried(&self, id: NodeId) -> bool {
+        self.burials(id).next().is_some()
+    }
+
+    /// What stands for ends of blocks in a function.
+    pub(super) fn hoists_in(&self, function: NodeId) -> impl Iterator<Item = &'a Hoist> + '_ {
+        let inside = self.basis.tree.subtree(function);
+        let hoists = self.basis.hoists.iter().zip(&self.lifted).filter(|(_, lifted)| **lifted).map(|(hoist, _)| hoist);
+        hoists.filter(move |hoist| inside.contains(&hoist.block))
+    }
+
+    /// Leaves the nodes in the end of a block as they are before anything asks for them.
+    fn lay_out(&mut self, hoist: &Hoist) {
+        let tree = self.tree;
+        for id in tree.subtree(hoist.block).filter(|&i| hoist.buries(tree, i) || i == hoist.keep) {
+            let buried = self.burials(id).any(|hoist| !hoist.passes(tree, id));
+            let passed = || tree.ancestors(id).filter_map(|a| self.hoist(a)).any(|hoist| hoist.passes(tree, id));
+            self.cut[id] = buried || tree.nodes[id].kind.in_body() && self.never[id] && !passed();
         }
-        self.keep(hoist.body);
+    }
+
+    /// Gives the end of a block back, as it would have been. Gives whether something else stood for it.
+    pub(super) fn bring_down(&mut self, hoist: &Hoist) -> bool {
+        let Ok(number) = self.basis.hoists.binary_search_by_key(&hoist.block, |h| h.block) else { return false };
+        if !std::mem::take(&mut self.lifted[number]) {
+            return false;
+        }
+        self.lay_out(hoist);
+        self.tree.subtree(hoist.block).for_each(|i| self.visited[i] = false);
+        if !self.is_buried(hoist.block) {
+            self.keep(hoist.block);
+        }
         true
     }
 
@@ -152,7 +176,9 @@ impl<'a> Plan<'a> {
         let mut changed = false;
         let mut todo = vec![id];
         while let Some(id) = todo.pop() {
-            changed |= self.hoist(id).is_some_and(|hoist| hoist.body != id) && self.bring_down(id);
+            for hoist in self.burials(id).collect::<Vec<_>>() {
+                changed |= self.bring_down(hoist);
+            }
             for a in self.tree.ancestors(id).collect::<Vec<_>>() {
                 changed |= self.cut[a];
                 self.cut[a] = false;
@@ -164,15 +190,19 @@ impl<'a> Plan<'a> {
 
     /// Adds what a kept node needs to `todo`.
     fn follow(&mut self, id: NodeId, todo: &mut Vec<NodeId>) {
-        if std::mem::replace(&mut self.visited[id], true) {
+        // Of what is only around something that is kept nothing is needed.
+        if self.visited[id] || self.is_buried(id) {
             return;
         }
+        self.visited[id] = true;
         let tree = self.tree;
-        // What a body uses outside of its statements is used by its end.
-        let user = self.hoist(id).map_or(id, |hoist| hoist.owner);
-        todo.extend(self.graph.uses[user].iter().copied().filter(|&t| self.cut[t] || !self.visited[t]));
+        match self.hoist(id) {
+            // What a block uses outside of its statements is used by its end.
+            Some(hoist) => todo.push(hoist.keep),
+            None => todo.extend(self.graph.uses[id].iter().copied().filter(|&t| self.cut[t] || !self.visited[t])),
+        }
         let node = &tree.nodes[id];
-        for &c in tree.children[id].iter().filter(|&&c| self.hoist[c].is_none() || tree.nodes[c].kind == Kind::Body) {
+        for &c in tree.children[id].iter().filter(|&&c| !self.is_buried(c)) {
             let child = &tree.nodes[c];
             let as_it_is = self.whole[c] || child.local || child.kind.in_body() || child.in_macro && !self.on_demand(c);
             let wanted = if as_it_is {
@@ -280,8 +310,8 @@ impl<'a> Plan<'a> {
         loop {
             let missing: Vec<NodeId> = (1..tree.nodes.len())
                 .filter(|&i| self.cut[i] && tree.nodes[i].kind == Kind::Stmt && !tree.nodes[i].words.is_empty())
-                .filter(|&i| self.hoist[i].is_none())
-                .filter(|&i| tree.ancestors(i).skip(1).all(|a| !self.cut[a]) && self.is_named_behind(i))
+                .filter(|&i| tree.ancestors(i).skip(1).all(|a| !self.cut[a]))
+                .filter(|&i| !self.is_buried(i) && self.is_named_behind(i))
                 .collect();
             if missing.is_empty() {
                 return;
@@ -298,19 +328,16 @@ impl<'a> Plan<'a> {
         let node = &tree.nodes[statement];
         let end = match tree.nodes[node.parent].kind {
             // The rest of an expression with a block in it is not known to end anywhere else.
-            Kind::Body | Kind::Block => tree.nodes[node.parent].range.end,
+            Kind::Body | Kind::Block | Kind::Value => tree.nodes[node.parent].range.end,
             _ => tree.function(statement).map_or(node.range.end, |f| tree.nodes[f].range.end),
         };
-        let hoist = tree.ancestors(statement).find(|&a| tree.nodes[a].kind == Kind::Body).and_then(|body| self.hoist(body));
-        let end = hoist.map_or(end, |hoist| end.min(hoist.rest.start));
-        if hoist.is_some_and(|hoist| named(&self.text[hoist.keep.clone()], &node.words)) {
-            return true;
-        }
+        let hoists = tree.function(statement).into_iter().flat_map(|f| self.hoists_in(f));
+        let gaps: Vec<Range<usize>> = hoists.flat_map(|hoist| hoist.gaps(self.text, tree)).collect();
         let mut at = node.range.end;
         let mut next = tree.subtree(statement).end;
         while at < end {
             let stop = tree.nodes.get(next).map_or(end, |n| n.range.start.min(end));
-            if named(&self.text[at..stop.max(at)], &node.words) {
+            if outside(at..stop.max(at), &gaps).iter().any(|kept| named(&self.text[kept.clone()], &node.words)) {
                 return true;
             }
             at = stop.max(at);
@@ -443,10 +470,7 @@ impl<'a> Plan<'a> {
         let mut edits = Vec::new();
         let mut i = 1;
         while i < cut.len() {
-            if let Some(hoist) = self.hoist(i).filter(|hoist| !cut[i] || hoist.body != i) {
-                if hoist.body == i {
-                    edits.extend(hoist.edits(self.text));
-                }
+            if self.is_buried(i) {
                 i += 1;
             } else if cut[i] {
                 let range = self.tree.cut_range(self.text, i);
@@ -457,11 +481,22 @@ impl<'a> Plan<'a> {
                 });
                 i = self.tree.subtree(i).end;
             } else {
+                edits.extend(self.hoist(i).into_iter().flat_map(|hoist| hoist.edits(self.text, self.tree)));
                 i += 1;
             }
         }
         edits
     }
+}
+
+/// What some ranges leave of another.
+fn outside(range: Range<usize>, gaps: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut left = vec![range];
+    for gap in gaps {
+        let parts = left.iter().flat_map(|r| [r.start..r.end.min(gap.start), r.start.max(gap.end)..r.end]);
+        left = parts.filter(|r| !r.is_empty()).collect();
+    }
+    left
 }
 
 /// Whether code has one of some names, outside of comments at the ends of its lines.

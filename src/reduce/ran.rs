@@ -35,6 +35,14 @@ impl Ran {
         Ran { ran, never, macro_calls, doubtful, ran_before }
     }
 
+    /// Nothing ran.
+    #[cfg(test)]
+    pub(super) fn nothing(text: &str, tree: &Tree) -> Ran {
+        let none = vec![false; tree.nodes.len()];
+        let (macro_calls, doubtful) = (BTreeSet::new(), BTreeSet::new());
+        Ran { ran: none.clone(), never: none, macro_calls, doubtful, ran_before: vec![0; text.len() + 1] }
+    }
+
     /// Whether anything in a range ran.
     #[must_use]
     pub fn touches(&self, range: &std::ops::Range<usize>) -> bool {

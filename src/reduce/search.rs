@@ -1,6 +1,7 @@
 //! The compiler at work on one plan: repairs until it compiles, lints and trials until nothing more can go.
 
 use super::graph::back;
+use super::hoist::Hoist;
 use super::imports;
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
@@ -48,8 +49,8 @@ impl<'c> Search<'c> {
                 debug_round(plan, &checked, &remedy, effort);
             }
             let mut changed = false;
-            for body in unfit(plan, &checked, &pieces, effort) {
-                changed |= plan.bring_down(body);
+            for hoist in unfit(plan, &checked, &pieces, effort) {
+                changed |= plan.bring_down(hoist);
             }
             for &leaf in &remedy.cut {
                 if !remedy.restore.contains(&leaf) && !plan.cut[leaf] {
@@ -172,25 +173,26 @@ fn doubtful(plan: &Plan<'_>) -> Vec<NodeId> {
     items.into_iter().chain(standing().filter(part)).collect()
 }
 
-/// Bodies whose end was replaced by something that does not do: an error about variables or types stands there.
-fn unfit(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], effort: usize) -> BTreeSet<NodeId> {
+/// Ends of blocks for which something stands that does not do: an error about variables or types is there.
+fn unfit<'a>(plan: &Plan<'a>, checked: &Checked, pieces: &[Piece], effort: usize) -> Vec<&'a Hoist> {
     let tree = plan.tree;
     let named = |code: &str| matches!(code, "E0405" | "E0412" | "E0422" | "E0432" | "E0433" | "E0277" | "E0599" | "E0423");
-    let hoisted = |at: usize| {
-        let function = tree.function(tree.at(at))?;
-        let body = tree.children[function].iter().copied().find(|&c| tree.nodes[c].kind == Kind::Body)?;
-        plan.hoist(body).map(|hoist| (body, hoist))
-    };
-    let mut out = BTreeSet::new();
+    let mut out = Vec::new();
     for error in checked.errors() {
-        let by_name = error.code.as_ref().is_some_and(|code| named(&code.code));
-        for at in error.spans.iter().filter(|s| s.file_name == FILE_NAME).filter_map(|s| back(pieces, s.byte_start as usize))
-        {
-            let Some((body, hoist)) = hoisted(at) else { continue };
-            let in_head = !tree.nodes[body].range.contains(&at);
-            if effort > 0 || !by_name && (in_head || hoist.keep.contains(&at) || hoist.rest.contains(&at)) {
-                out.insert(body);
-            }
+        let by_name =
+            error.code.as_ref().is_some_and(|code| named(&code.code)) || error.message.starts_with("cannot find function");
+        let own = error.spans.iter().filter(|s| s.file_name == FILE_NAME);
+        let places: Vec<usize> = own.filter_map(|s| back(pieces, s.byte_start as usize)).collect();
+        let hoists = |at: usize| tree.function(tree.at(at)).into_iter().flat_map(|f| plan.hoists_in(f));
+        if effort > 0 {
+            out.extend(places.iter().flat_map(|&at| hoists(at)));
+        } else if !by_name {
+            let here = |&at: &usize| hoists(at).filter(|hoist| hoist.rest.contains(&at)).last();
+            let inner: Vec<&Hoist> = places.iter().filter_map(here).collect();
+            // A value that does not fit may be told of at the signature alone.
+            let in_head = |at: &&usize| !tree.ancestors(tree.at(**at)).any(|a| tree.nodes[a].kind == Kind::Body);
+            let of_head = places.iter().filter(in_head).flat_map(|&at| hoists(at)).filter(|_| inner.is_empty());
+            out.extend(of_head.chain(inner.iter().copied()));
         }
     }
     out

@@ -256,6 +256,24 @@ const MODELS: &[Model] = &[
                 "    }\n        return Err(Fault::Empty);\n}",
             ),
             passes("tests::a_body_that_never_ran_is_as_short_as_can_be", "{\n            return Err(Fault::Long);\n    }"),
+            passes(
+                "tests::a_branch_that_names_nothing_of_what_is_cut_stands_for_all",
+                "fn branchy(text: &str) -> usize {\n                text.len() + 1\n}",
+            ),
+            passes(
+                "tests::a_branch_that_stays_is_as_short_as_can_be",
+                "        let wide = text.chars().count();\n            wide\n    };",
+            ),
+            passes(
+                "tests::a_jump_stands_for_a_branch_that_stays",
+                "if text.ends_with('.') {\n                return 0;\n    } else {",
+            ),
+            passes("tests::a_branch_that_rustc_does_not_take_alone_is_given_back", "        all.push(text.len());\n"),
+            passes(
+                "tests::a_branch_in_what_a_macro_makes_stands_for_all",
+                "-> Option<$to> {\n                None\n        }",
+            ),
+            passes("tests::a_branch_that_ran_is_whole", "if number <= most {"),
             passes("tests::a_const_fn_that_only_functions_call_loses_what_never_ran", "b'a'..=b'z' => 1"),
             passes("tests::a_const_fn_that_a_constant_calls_is_whole", "_ => 2"),
         ],
