@@ -48,10 +48,12 @@ impl Demanded {
             found: Vec::new(),
         };
         finder.visit_file(&file);
+        let stretches = joined(finder.found);
         let mut lines = BTreeMap::new();
         for region in regions {
             let (from, to) = (at(region.start), at(region.end));
-            let demanded = finder.found.iter().any(|r| r.start <= from && to <= r.end);
+            let around = stretches.partition_point(|s| s.start <= from).checked_sub(1);
+            let demanded = around.is_some_and(|i| to <= stretches[i].end);
             for line in region.start.line..=region.end.line {
                 *lines.entry(line).or_insert(true) &= demanded;
             }
@@ -63,6 +65,19 @@ impl Demanded {
     pub(super) fn holds(&self, line: usize) -> bool {
         self.lines.get(&line).is_some_and(|demanded| *demanded)
     }
+}
+
+/// Ranges in order, those that touch as one.
+fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|r| r.start);
+    let mut joined: Vec<Range<usize>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
 }
 
 /// Where regions start, and whether they ran.
