@@ -57,6 +57,8 @@ pub struct Metrics {
     pub execution_fidelity: Option<f64>,
     /// Executed share of the gist's executable lines.
     pub line_execution_rate: Option<f64>,
+    /// The same without lines that rustc demands but that did not run.
+    pub line_execution_rate_possible: Option<f64>,
     /// Share of the gist's lines that stand in the same place of the project.
     pub line_existence_rate: Option<f64>,
     /// Lines of the gist, header included.

@@ -10,6 +10,7 @@ use crate::reduce::ran::Ran;
 use crate::reduce::site::Site;
 use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::{Made, Metrics};
+use crate::score::execution::Execution;
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
 use crate::score::size::{Size, code_lines, stubs};
 use crate::source::map::SourceMap;
@@ -17,7 +18,7 @@ use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
 use crate::verify::run::{Entry, REFERENCE_RUNS, project_run, reference};
-use crate::verify::verdict::{Claim, Verdict, Verified, verify};
+use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
 use std::collections::{BTreeMap, BTreeSet};
@@ -376,17 +377,12 @@ impl<'w> Session<'w> {
             for f in &existence.foreign {
                 eprintln!("foreign: {} in {}", f.line_text, f.block);
             }
-            if let Some(c) = &verified.coverage
-                && let Some(file) = c.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))
-            {
-                for (line, _) in c.line_counts(file).into_iter().filter(|(_, n)| *n == 0) {
-                    eprintln!("idle {line}: {}", gist.lines().nth(line - 1).unwrap_or_default());
-                }
-            }
         }
+        let execution = verified.run.as_ref().map(execution).transpose().map_err(parse)?.flatten();
         Ok(Metrics {
             execution_fidelity: Some(if verified.verdict == Verdict::Ok { 1.0 } else { 0.0 }),
-            line_execution_rate: verified.coverage.as_ref().and_then(line_execution),
+            line_execution_rate: execution.as_ref().and_then(Execution::rate),
+            line_execution_rate_possible: execution.as_ref().and_then(Execution::rate_possible),
             line_existence_rate: Some(existence.rate),
             lines: Some(size.lines),
             code_lines: Some(size.code_lines),
@@ -404,11 +400,17 @@ impl<'w> Session<'w> {
     }
 }
 
-/// Executed share of the executable lines of the gist, from LLVM's own line coverage.
-fn line_execution(coverage: &Coverage) -> Option<f64> {
-    let file = coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))?;
-    let lines = coverage.line_counts(file);
-    let executed = lines.values().filter(|&&n| n > 0).count();
-    #[expect(clippy::cast_precision_loss, reason = "line counts are small")]
-    (!lines.is_empty()).then(|| executed as f64 / lines.len() as f64)
+/// How many lines of a gist ran, by LLVM's own line coverage.
+fn execution(run: &VerificationRun) -> Result<Option<Execution>, crate::score::ParseError> {
+    let Some(file) = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME)) else {
+        return Ok(None);
+    };
+    let execution = Execution::of(&run.text, &run.coverage.line_counts(file), &run.coverage.merged_regions(file))?;
+    if std::env::var_os("GISTIFY_DEBUG").is_some() {
+        for line in &execution.idle {
+            let demanded = if execution.demanded.contains(line) { "demanded" } else { "idle" };
+            eprintln!("{demanded} {line}: {}", run.text.lines().nth(line - 1).unwrap_or_default());
+        }
+    }
+    Ok(Some(execution))
 }

@@ -179,9 +179,10 @@ fn summary(what: &str, report: &Report, made: &Made, shell: &Shell) {
     shell.status(
         "Scores",
         &format!(
-            "fidelity {}, line execution {}, line existence {}, stubs {}",
+            "fidelity {}, line execution {} ({} of what can run), line existence {}, stubs {}",
             rate(m.execution_fidelity),
             rate(m.line_execution_rate),
+            rate(m.line_execution_rate_possible),
             rate(m.line_existence_rate),
             m.stubs.unwrap_or(0)
         ),

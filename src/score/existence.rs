@@ -8,6 +8,7 @@
 use super::ParseError;
 use super::blocks::{Mount, WRAPPER_LINE, blocks};
 use super::layout::Names;
+use crate::source::parse::parse_items;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One crate of the project, as one text in which each `mod x;` is inlined; its `cfg`s need not be resolved.
@@ -92,12 +93,14 @@ impl Index {
             let what = krate.names.first().map_or("a crate", String::as_str);
             let root = ((number, "mod".to_owned()), [WRAPPER_LINE.to_owned()].into_iter().collect());
             index.blocks.extend([root]);
-            for block in blocks(super::parse(what, &krate.text)?, Some(number), &[], &names) {
-                if block.stub {
-                    index.stubs.insert((number, block.key.clone()));
+            parse_items(what, &krate.text, |part| {
+                for block in blocks(part, Some(number), &[], &names) {
+                    if block.stub {
+                        index.stubs.insert((number, block.key.clone()));
+                    }
+                    index.blocks.entry((number, block.key)).or_default().extend(block.lines);
                 }
-                index.blocks.entry((number, block.key)).or_default().extend(block.lines);
-            }
+            })?;
         }
         Ok(index)
     }

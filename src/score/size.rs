@@ -2,6 +2,7 @@
 
 use super::ParseError;
 use super::existence::{Index, Options};
+use crate::source::parse::code;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use serde::{Deserialize, Serialize};
@@ -53,14 +54,8 @@ impl Size {
 /// What is not Rust's tokens has none.
 #[must_use]
 pub fn code_lines(text: &str) -> usize {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let tokens = match text.strip_prefix("#!") {
-        // Not an attribute: the line that says how the file is run.
-        Some(rest) if !rest.trim_start().starts_with('[') => text.split_once('\n').map_or("", |(_, rest)| rest),
-        _ => text,
-    };
     let mut count = Count::default();
-    count.stream(tokens.parse().unwrap_or_default());
+    count.stream(code(text).parse().unwrap_or_default());
     count.lines.len()
 }
 

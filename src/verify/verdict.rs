@@ -63,13 +63,22 @@ pub struct Verified {
     pub reason: String,
     /// The comparison of the outcomes, when it ran.
     pub comparison: Option<Comparison>,
-    /// What ran of the gist, when it ran.
-    pub coverage: Option<Coverage>,
+    /// What ran, when it ran.
+    pub run: Option<VerificationRun>,
+}
+
+/// A gist's run.
+#[derive(Debug)]
+pub struct VerificationRun {
+    /// What was built: the gist with the original test put back into it.
+    pub text: String,
+    /// What ran of that.
+    pub coverage: Coverage,
 }
 
 impl Verified {
     fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
-        Verified { verdict, reason: reason.into(), comparison: None, coverage: None }
+        Verified { verdict, reason: reason.into(), comparison: None, run: None }
     }
 }
 
@@ -160,5 +169,6 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         let files: Vec<String> = files.into_iter().collect();
         format!("its code names files of the package, which a gist does not have: {}\n{reason}", files.join(", "))
     };
-    Ok(Verified { verdict, reason, comparison: Some(comparison), coverage: Some(coverage) })
+    let run = VerificationRun { text: injected.text, coverage };
+    Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run) })
 }

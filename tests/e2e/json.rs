@@ -26,6 +26,7 @@ fn one_test_is_one_object_with_the_documented_fields() {
     let mut documented = [
         "execution_fidelity",
         "line_execution_rate",
+        "line_execution_rate_possible",
         "line_existence_rate",
         "lines",
         "code_lines",
@@ -47,6 +48,17 @@ fn one_test_is_one_object_with_the_documented_fields() {
         ["build", "bundle", "graph", "trace", "reduce", "verify", "score"].iter().all(|s| cost["stages"][s].is_number())
     );
     assert_eq!(keys(report), ["cost", "gist", "metrics", "schema", "test", "verdict"]);
+}
+
+#[test]
+fn lines_that_rustc_demands_are_left_out_of_what_can_run() {
+    let project = Project::new("demanded");
+    let reports = project.gistify(["squares_are_compared", "--message-format", "json"]).assert_code(0).reports();
+    // Idle are `flush` (3 lines), an arm, the `else` of a `let`, a branch, a brace and the end behind it; and 2 lines of
+    // a closure, which are not demanded.
+    let is = |name: &str, rate: f64| (reports[0]["metrics"][name].as_f64().unwrap() - rate).abs() < 1e-9;
+    assert!(is("line_execution_rate", 29.0 / 39.0), "{}", reports[0]);
+    assert!(is("line_execution_rate_possible", 29.0 / 31.0), "{}", reports[0]);
 }
 
 #[test]

@@ -280,6 +280,13 @@ const MODELS: &[Model] = &[
         lacks: &["fn weigh", "fn laborious", "digit + 10"],
     },
     Model {
+        fixture: "demanded",
+        args: &[],
+        code: 0,
+        tests: &[passes("tests::squares_are_compared", "fn flush(&mut self)")],
+        lacks: &["Strip"],
+    },
+    Model {
         fixture: "macros",
         args: &[],
         code: 0,

@@ -194,7 +194,8 @@ impl Session {
         let logs = self.work.join("logs");
         fs::create_dir_all(&logs)?;
         let targets: BTreeSet<&Target> = rows.iter().map(|r| &r.key.target).collect();
-        let build = tool::build_targets(checkout, &targets.into_iter().collect::<Vec<_>>(), &logs)?;
+        let targets: Vec<&Target> = targets.into_iter().collect();
+        let build = tool::build_targets(checkout, &targets, &logs)?;
         eprintln!("       Built {} {}: {:.1} s", checkout.name, checkout.version, build.as_secs_f64());
         let checker = Checker {
             checkout,
@@ -203,9 +204,12 @@ impl Session {
             target_dir: &self.work.join("recheck-target"),
             limit: LIMIT,
         };
-        for row in rows {
-            let record = self.one_test(&checker, row, build)?;
-            self.keep(row, &record)?;
+        for target in targets {
+            self.tool.forget(checkout, &logs)?;
+            for (i, row) in rows.iter().filter(|r| r.key.target == *target).enumerate() {
+                let record = Record { first: Some(i == 0), ..self.one_test(&checker, row, build)? };
+                self.keep(row, &record)?;
+            }
         }
         Ok(())
     }
@@ -224,6 +228,7 @@ impl Session {
         let mut record = Record {
             key: key.clone(),
             tool: self.tool.version.clone(),
+            first: None,
             ended: attempt.ended,
             output: attempt.output,
             stderr: None,

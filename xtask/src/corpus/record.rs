@@ -15,6 +15,8 @@ pub(super) struct Metrics {
     pub(super) execution_fidelity: Option<f64>,
     /// Share of executable lines that ran.
     pub(super) line_execution_rate: Option<f64>,
+    /// The same without lines that rustc demands but that did not run.
+    pub(super) line_execution_rate_possible: Option<f64>,
     /// Share of lines that stand in the project.
     pub(super) line_existence_rate: Option<f64>,
     /// Lines that are neither blank nor comment.
@@ -130,6 +132,9 @@ pub(super) struct Record {
     pub(super) key: Key,
     /// The version that the tool gave.
     pub(super) tool: String,
+    /// Whether it was the first of its target since the tool had forgotten the crate; older records don't say.
+    #[serde(default)]
+    pub(super) first: Option<bool>,
     /// How the tool's process ended, unless with status 0.
     pub(super) ended: Option<String>,
     /// What it printed.
@@ -190,6 +195,7 @@ mod tests {
                 test: "a::b".to_owned(),
             },
             tool: "cargo-gistify 0.1.0".to_owned(),
+            first: Some(true),
             ended: None,
             output: ToolOutput { verdict: Some("ok".to_owned()), ..ToolOutput::default() },
             stderr: None,

@@ -1,7 +1,7 @@
 //! The page: a summary, a table by crate, a table by test.
 
 use super::record::{Compared, Metrics, Record, RunFault};
-use super::rows::{Key, Row, Size};
+use super::rows::{Key, Row, Size, Target};
 use super::stats::{mean, median, percentile};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,8 +67,11 @@ pub(super) fn render(rows: &[Row], records: &BTreeMap<Key, Record>, facts: &Fact
     out += "Each gist is checked again without the tool: alone in an empty folder, with the crate's folder taken away, it is built\n\
             and the test is run; and the test's tokens are compared with the project's. Lines of the gist are code lines, those of\n\
             the bundle are all lines; wall time is the tool's, with the crate's dependencies built.\n\
-            The first test of a target builds it with coverage and asks rustc for its graph; a further one takes both\n\
-            from there. `%` is code lines as a share of the bundle. What earlier runs of the tool kept of graphs is removed before.\n\n";
+            `possible` is line execution without lines that rustc demands but that did not run ([metrics](metrics.md#demanded-lines)).\n\
+            `%` is code lines as a share of the bundle.\n\n\
+            Each test is a process of its own, target by target. Before each target the tool is made to forget the crate (`cargo gistify\n\
+            clean`). So the first test of a target builds the crate with coverage and asks rustc for its graph; a further one finds\n\
+            both there. How long that takes is a further test's wall time as a share of the first's of the same target.\n\n";
     out += "## Summary\n\n";
     out += &table(&["figure", "value"], &summary(&lines));
     out += "\n## By size\n\n";
@@ -116,16 +119,38 @@ fn summary(lines: &[Line<'_>]) -> Vec<Vec<String>> {
         row("tokens: different", count(&|r| compared(r, |c| matches!(c, Compared::Differs(_)))).to_string()),
         row("mean line existence", rate(|m| m.line_existence_rate)),
         row("mean line execution", rate(|m| m.line_execution_rate)),
+        row("mean line execution, of what can run (`possible`)", rate(|m| m.line_execution_rate_possible)),
         row("stubs", sum(|m| m.stubs)),
         row("foreign lines", sum(|m| m.foreign_lines)),
         row("wall, median", seconds(median(walls()))),
         row("wall, 95th percentile", seconds(percentile(walls(), 95.0))),
         row("wall, longest", seconds(percentile(walls(), 100.0))),
+        row("wall of a further test of a target as a share of the first's, median", {
+            let shares = further_shares(lines);
+            format!("{} (n = {})", percent(median(shares.iter().copied())), shares.len())
+        }),
         row("building the crates' tests beforehand, all", seconds(Some(builds.values().sum()))),
         row("rustc calls, median", number(median(lines.iter().filter_map(Line::rustc_calls).map(|c| c as f64)))),
         row("code lines as a share of the bundle, mean over crates of size M and larger", percent(mean(large))),
         row("peak memory", lines.iter().filter_map(Line::peak).max().map_or_else(dash, |b| format!("{} MiB", b >> 20))),
     ]
+}
+
+/// Of each test that was not the first of its target: its wall time as a share of the first's. Only tests that are ok
+/// count, and only targets with one first test: after a run of a part of them there may be several.
+fn further_shares(lines: &[Line<'_>]) -> Vec<f64> {
+    let mut targets: BTreeMap<(&str, &Target), Vec<&Record>> = BTreeMap::new();
+    for record in lines.iter().filter_map(|l| l.record).filter(|r| r.tool_ok()) {
+        targets.entry((&record.key.krate, &record.key.target)).or_default().push(record);
+    }
+    let mut shares = Vec::new();
+    for records in targets.values() {
+        let firsts: Vec<f64> = records.iter().filter(|r| r.first == Some(true)).map(|r| r.wall_s).collect();
+        if let [first] = firsts[..] {
+            shares.extend(records.iter().filter(|r| r.first == Some(false)).map(|r| r.wall_s / first));
+        }
+    }
+    shares
 }
 
 /// The crates by their sizes: those up to `S`, `M`, … together.
@@ -142,6 +167,7 @@ fn up_to_size(lines: &[Line<'_>]) -> String {
                 group().count().to_string(),
                 records().filter(|r| r.tool_ok() && r.recheck_ok()).count().to_string(),
                 rate(|m| m.line_execution_rate),
+                rate(|m| m.line_execution_rate_possible),
                 rate(|m| m.line_existence_rate),
                 percent(mean(group().filter_map(|l| l.share()))),
                 seconds(median(records().map(|r| r.wall_s))),
@@ -155,6 +181,7 @@ fn up_to_size(lines: &[Line<'_>]) -> String {
         "tests",
         "ok",
         "execution",
+        "possible",
         "existence",
         "%",
         "wall, median",
@@ -183,6 +210,7 @@ fn by_crate(lines: &[Line<'_>]) -> String {
                 records().filter(|r| r.tool_ok()).count().to_string(),
                 records().filter(|r| r.recheck_ok()).count().to_string(),
                 rate(|m| m.line_execution_rate),
+                rate(|m| m.line_execution_rate_possible),
                 rate(|m| m.line_existence_rate),
                 number(median(group.iter().filter_map(|l| l.count(|m| m.code_lines)).map(|c| c as f64))),
                 percent(mean(group.iter().filter_map(|l| l.share()))),
@@ -200,6 +228,7 @@ fn by_crate(lines: &[Line<'_>]) -> String {
         "ok",
         "re-check",
         "execution",
+        "possible",
         "existence",
         "code lines, median",
         "%",
@@ -225,6 +254,7 @@ fn by_test(lines: &[Line<'_>]) -> String {
                 line.record.map_or_else(|| "not run".to_owned(), Record::verdict),
                 recheck.map_or_else(dash, super::record::Recheck::label),
                 percent(line.metric(|m| m.line_execution_rate)),
+                percent(line.metric(|m| m.line_execution_rate_possible)),
                 percent(line.metric(|m| m.line_existence_rate)),
                 count(line.count(|m| m.code_lines)),
                 count(line.count(|m| m.bundle_lines)),
@@ -241,6 +271,7 @@ fn by_test(lines: &[Line<'_>]) -> String {
         "verdict",
         "re-check",
         "execution",
+        "possible",
         "existence",
         "code lines",
         "bundle lines",
@@ -335,6 +366,7 @@ mod tests {
     fn records(rows: &[Row]) -> BTreeMap<Key, Record> {
         let metrics = Metrics {
             line_execution_rate: Some(0.5),
+            line_execution_rate_possible: Some(0.75),
             line_existence_rate: Some(1.0),
             code_lines: Some(30),
             bundle_lines: Some(300),
@@ -344,6 +376,7 @@ mod tests {
         let record = Record {
             key: rows[0].key.clone(),
             tool: "cargo-gistify 0.1.0".to_owned(),
+            first: Some(true),
             ended: None,
             output: ToolOutput {
                 verdict: Some("ok".to_owned()),
@@ -367,10 +400,31 @@ mod tests {
         has("Made by `cargo xtask corpus`; don't edit. cargo-gistify 0.1.0, rustc 1.95.0, 2 cores.");
         has("| ok by the second check | 1 of 2 |\n");
         has("| mean line execution | 50.0% (n = 1) |\n");
+        has("| mean line execution, of what can run (`possible`) | 75.0% (n = 1) |\n");
         has("| peak memory | 64 MiB |\n");
-        has("| arrayvec 0.7.8 | M | 2 | 1 | 1 | 50.0% | 100.0% | 30 | 10.0% | 2.2 s | 2.2 s | 7 | 4.0 s |\n");
-        has("| arrayvec | lib | `char::test_encode_utf8_oob` | ok | ok | 50.0% | 100.0% | 30 | 300 | 10.0% | 2.2 s | 7 |\n");
+        has("| arrayvec 0.7.8 | M | 2 | 1 | 1 | 50.0% | 75.0% | 100.0% | 30 | 10.0% | 2.2 s | 2.2 s | 7 | 4.0 s |\n");
+        has(
+            "| arrayvec | lib | `char::test_encode_utf8_oob` | ok | ok | 50.0% | 75.0% | 100.0% | 30 | 300 | 10.0% | 2.2 s | 7 |\n",
+        );
         has("| arrayvec | test:tests | `test_string_from_bytes` | not run | - | - |");
+    }
+
+    #[test]
+    fn a_further_test_is_compared_with_the_first_of_its_target() {
+        let rows = select(&Selection { crates: vec!["heck".to_owned()], limit: Some(4), ..Selection::default() }).unwrap();
+        assert!(rows.iter().all(|r| r.key.target == Target::Lib));
+        let any = records(&rows).into_values().next().unwrap();
+        let shares = |timed: &[(Option<bool>, f64)]| {
+            let of = |(row, (first, wall_s)): (&Row, &(Option<bool>, f64))| {
+                let record = Record { key: row.key.clone(), first: *first, wall_s: *wall_s, ..any.clone() };
+                (row.key.clone(), record)
+            };
+            let records: BTreeMap<Key, Record> = rows.iter().zip(timed).map(of).collect();
+            let lines: Vec<Line<'_>> = rows.iter().map(|row| Line { row, record: records.get(&row.key) }).collect();
+            further_shares(&lines)
+        };
+        assert_eq!(shares(&[(Some(true), 4.0), (Some(false), 1.0), (Some(false), 2.0), (None, 1.0)]), [0.25, 0.5]);
+        assert_eq!(shares(&[(Some(true), 4.0), (Some(true), 2.0), (Some(false), 2.0)]), [0.0; 0]);
     }
 
     #[test]

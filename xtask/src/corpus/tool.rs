@@ -55,6 +55,13 @@ impl Tool {
         Ok(Self { program, version })
     }
 
+    /// Makes it forget what it knows of a crate: builds with coverage, and graphs.
+    pub(super) fn forget(&self, checkout: &Checkout, work: &Path) -> Result<()> {
+        let mut clean = command(&self.program);
+        clean.args(["gistify", "clean", "-m"]).arg(checkout.root.join("Cargo.toml"));
+        output(&mut clean, work, &format!("clean-{}", checkout.name)).map(drop)
+    }
+
     /// Runs it on one test; everything it gives is kept in the folder.
     pub(super) fn attempt(&self, checkout: &Checkout, key: &Key, folder: &Path, limit: Duration) -> Result<Attempt> {
         let gist = folder.join("gist.rs");
@@ -79,13 +86,8 @@ impl Tool {
     }
 }
 
-/// Builds the targets of a crate as `cargo test` does, so that the tool is not timed building dependencies; and
-/// removes the graphs that an earlier run of the tool has left, so that what they save is not in the figures.
+/// Builds the targets of a crate as `cargo test` does, so that the tool is not timed building dependencies.
 pub(super) fn build_targets(checkout: &Checkout, targets: &[&Target], work: &Path) -> Result<Duration> {
-    let graphs = checkout.root.join("target/gistify/cache");
-    if graphs.exists() {
-        fs::remove_dir_all(graphs)?;
-    }
     let mut build = cargo();
     build.args(["test", "--no-run", "--offline", "-q"]).current_dir(&checkout.root);
     for target in targets {
