@@ -184,6 +184,12 @@ impl Ty {
         })
     }
 
+    /// With another type in the place of one.
+    #[must_use]
+    pub fn replaced(&self, one: &Ty, other: &Ty) -> Ty {
+        self.map(&|t| (t == one).then(|| other.clone()))
+    }
+
     fn without_aliases(&self, aliases: &Aliases, depth: usize) -> Ty {
         self.map(&|t| match t {
             Ty::Named(name, arguments) if depth > 0 => {

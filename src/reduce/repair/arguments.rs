@@ -49,7 +49,44 @@ impl Repairer {
             let demand = |self_ty| Header { self_ty, trait_: Ty::Named(trait_.clone(), vec![found.clone()]) };
             types.into_iter().map(demand).collect::<Vec<_>>()
         };
-        traits.iter().flat_map(of_trait).collect()
+        let demands: Vec<Header> = traits.iter().flat_map(of_trait).collect();
+        if demands.is_empty() { self.inferred(plan, place, &expected, &found) } else { demands }
+    }
+
+    /// What is called may be generic over what it gives: impls like those that stand for what was found, for what was
+    /// expected.
+    fn inferred(&self, plan: &Plan<'_>, place: usize, expected: &Ty, found: &Ty) -> Vec<Header> {
+        let tree = plan.tree;
+        let code = plan.text[place..].lines().next().unwrap_or_default();
+        let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
+        let functions = words
+            .flat_map(|w| self.named(w))
+            .filter(|&n| matches!(tree.nodes[n].kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn) && plan.stands(n));
+        let used = functions.flat_map(|f| plan.graph.uses[f].iter().copied());
+        let traits: BTreeSet<&str> =
+            used.filter(|&t| tree.nodes[t].kind == Kind::Trait).map(|t| tree.nodes[t].name.as_str()).collect();
+        let mut demands = Vec::new();
+        for header in self.standing_impls(plan).filter(|h| h.trait_.head().is_some_and(|t| traits.contains(t))) {
+            let wanted = Header {
+                self_ty: header.self_ty.replaced(found, expected),
+                trait_: header.trait_.replaced(found, expected),
+            };
+            if wanted != *header && !demands.contains(&wanted) {
+                demands.push(wanted);
+            }
+        }
+        demands
+    }
+
+    /// The headers of the trait impls that stand, those that macros make among them.
+    fn standing_impls<'p>(&self, plan: &'p Plan<'_>) -> impl Iterator<Item = &'p Header> {
+        let tree = plan.tree;
+        let impls = (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::TraitImpl && plan.stands(i));
+        impls.flat_map(move |i| {
+            let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
+            let written = tree.nodes[i].header.as_ref().filter(|_| tree.made.at(i).next().is_none());
+            made.filter_map(|made| made.header.as_ref()).chain(written)
+        })
     }
 
     /// The traits that have a function of that name; of a macro's variable, the operators that its call names.
@@ -74,17 +111,12 @@ impl Repairer {
 
     /// The types for which a standing impl of a trait takes a type.
     fn types_taking(&self, plan: &Plan<'_>, trait_: &str, taken: &Ty) -> Vec<Ty> {
-        let tree = plan.tree;
         let mut types = Vec::new();
-        for (i, node) in tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::TraitImpl && plan.stands(*i)) {
-            let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
-            let written = node.header.as_ref().filter(|_| tree.made.at(i).next().is_none());
-            for header in made.filter_map(|made| made.header.as_ref()).chain(written) {
-                let takes = matches!(&header.trait_, Ty::Named(name, list)
-                    if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
-                if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
-                    types.push(header.self_ty.clone());
-                }
+        for header in self.standing_impls(plan) {
+            let takes = matches!(&header.trait_, Ty::Named(name, list)
+                if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
+            if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
+                types.push(header.self_ty.clone());
             }
         }
         types
