@@ -116,7 +116,8 @@ fn uses(text: &str, checked: &Checked, pieces: &[Piece], tree: &Tree) -> Vec<Vec
             }
             uses[from].insert(id);
             // What a macro makes needs the call that makes it, as far as that can be told.
-            let Some(definition) = tree.made_by(id) else { continue };
+            // What is declared in a body is there when the body is.
+            let Some(definition) = tree.made_by(id).filter(|_| !tree.nodes[id].local) else { continue };
             let name = places(span, pieces).next().map_or("", |at| identifier(&text[at..]));
             let ways: Vec<&Made> =
                 tree.made.at(id).filter(|made| made.name == name || !tree.nodes[id].name.starts_with('$')).collect();
