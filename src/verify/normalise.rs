@@ -71,6 +71,12 @@ pub const RULES: &[Rule] = &[
         replacement: "<duration>",
         example: ("finished in 0.00s, 1.23ms, 17 µs, 5s", "finished in <duration>, <duration>, <duration>, 5s"),
     },
+    Rule {
+        name: "where proptest looks for its file of failures",
+        pattern: r"(?m)^proptest: (?:FileFailurePersistence::\w+ set, but|Failed to find absolute path of source file) [^\n]*\n?",
+        replacement: "",
+        example: ("proptest: FileFailurePersistence::SourceParallel set, but no source file known\nx", "x"),
+    },
 ];
 
 static COMPILED: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
