@@ -329,12 +329,12 @@ impl<'w> Session<'w> {
         let made_by = site.function.and_then(|f| {
             let definition = tree.made_by(f)?;
             let test_at = tree.nodes[f].range.start - tree.nodes[definition].range.start;
-            let start = tree.nodes[test].range.start;
-            let within = |&o: &NodeId| tree.nodes[o].range.start - start..tree.nodes[o].range.end - start;
-            Some(MadeBy { definition: self.helper(definition)?, test_at, others: site.others.iter().map(within).collect() })
+            Some(MadeBy { definition: self.helper(definition)?, test_at })
         });
         let at = tree.nodes[test].range.start;
-        OriginalTest { path: self.modules(test), name, tokens: self.text_of(test), kind, at: Some(at), helpers, made_by }
+        let others = site.others.iter().map(|&o| tree.nodes[o].range.start - at..tree.nodes[o].range.end - at).collect();
+        let (path, tokens) = (self.modules(test), self.text_of(test));
+        OriginalTest { path, name, tokens, kind, at: Some(at), helpers, made_by, others }
     }
 
     fn text_of(&self, id: NodeId) -> String {

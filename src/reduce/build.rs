@@ -7,7 +7,7 @@ use super::syntax::{
 };
 use super::types::Header;
 use super::values::{branches, gives_a_value};
-use crate::source::tokens::{idents, line_groups, node_range, range};
+use crate::source::tokens::{idents, line_groups, node_range, range, test_functions};
 use crate::source::transcriber::{Rule, is_blanked, rules};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -53,8 +53,18 @@ impl<'ast> Visit<'ast> for Publics<'_> {
 
 /// The nodes of a file, in the order in which they are met.
 pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
-    let mut b =
-        Builder { text, nodes: Vec::new(), parent: 0, local: false, in_macro: false, in_line: false, in_closure: false };
+    let mut own_macros = BTreeSet::new();
+    macros_of(&file.items, &mut own_macros);
+    let mut b = Builder {
+        text,
+        own_macros,
+        nodes: Vec::new(),
+        parent: 0,
+        local: false,
+        in_macro: false,
+        in_line: false,
+        in_closure: false,
+    };
     let root = b.push(Kind::File, 0..text.len());
     b.attributes(root, &file.attrs);
     for item in &file.items {
@@ -69,8 +79,21 @@ fn inside(block: &syn::Block) -> Range<usize> {
     range(span.open()).end..range(span.close()).start
 }
 
+/// The names of the macros that items define.
+fn macros_of(items: &[Item], found: &mut BTreeSet<String>) {
+    for item in items {
+        match item {
+            Item::Mod(m) => macros_of(m.content.as_ref().map_or(&[], |(_, items)| items), found),
+            Item::Macro(m) => found.extend(m.ident.as_ref().map(plain)),
+            _ => {}
+        }
+    }
+}
+
 struct Builder<'a> {
     text: &'a str,
+    /// The macros that the file defines.
+    own_macros: BTreeSet<String>,
     nodes: Vec<Node>,
     parent: NodeId,
     local: bool,
@@ -233,10 +256,15 @@ impl Builder<'_> {
         if !matches!(mac.delimiter, syn::MacroDelimiter::Brace(_)) {
             return;
         }
+        let own = self.own_macros.contains(&self.nodes[call].macro_name);
+        let tests = if own { None } else { test_functions(mac.tokens.clone()) };
+        let lines = || line_groups(mac.tokens.clone()).into_iter().map(|line| (String::new(), line)).collect();
         let mut before = 0;
-        for entry in line_groups(mac.tokens.clone()) {
+        for (name, entry) in tests.unwrap_or_else(lines) {
             let id = self.push(Kind::Entry, node_range(&entry));
             self.nodes[id].parent = call;
+            self.nodes[id].is_test = !name.is_empty();
+            self.nodes[id].name = name;
             self.nodes[id].elementwise = Some(before);
             before += entry.clone().into_iter().count();
             self.nodes[id].words = idents(entry).into_iter().collect();

@@ -142,7 +142,7 @@ pub struct Node {
     pub of_elsewhere: bool,
     /// For an arm: the whole `match`. For a branch of the value of a block: that value.
     pub group: Range<usize>,
-    /// A function with an attribute that makes it a test.
+    /// A function with an attribute that makes it a test; an element of a call that is such a function.
     pub is_test: bool,
     /// A `const fn`, whose counts say nothing about evaluation at compile time.
     pub is_const: bool,
@@ -474,11 +474,17 @@ fn fix_calls(nodes: &mut [Node]) {
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
         *makes_items.entry(definition.name.clone()).or_insert(true) &= definition.makes_items;
     }
+    // The functions that the macro of a testing library takes: what stands before the first, in tokens.
+    let mut of_tests: BTreeMap<NodeId, usize> = BTreeMap::new();
+    for entry in nodes.iter().filter(|n| n.kind == Kind::Entry && n.is_test) {
+        let before = of_tests.entry(entry.parent).or_insert(usize::MAX);
+        *before = entry.elementwise.map_or(*before, |own| own.min(*before));
+    }
     for i in 0..nodes.len() {
         if nodes[i].kind == Kind::MacroCall {
             let among_items = matches!(nodes[nodes[i].parent].kind, Kind::MacroRule | Kind::Module | Kind::Repetition);
             let call = &mut nodes[i];
-            call.elementwise = elementwise.get(&call.macro_name).copied().flatten();
+            call.elementwise = elementwise.get(&call.macro_name).copied().flatten().or(of_tests.get(&i).copied());
             call.fixed = call.elementwise.is_none();
             call.makes_items = call.in_macro && among_items && makes_items.get(&call.macro_name).copied().unwrap_or(false);
         }

@@ -29,8 +29,13 @@ impl Prepared {
         }
         let entries = self.tree.children[node].iter().copied().filter(|&c| self.tree.nodes[c].is_loose_entry());
         let last = name.rsplit("::").next().unwrap_or_default().trim_start_matches("r#");
-        let (own, others): (Vec<NodeId>, Vec<NodeId>) = entries.partition(|&e| self.tree.nodes[e].words.contains(last));
-        let others = if own.len() == 1 && function.is_some() { others } else { Vec::new() };
+        let makes = |e: &NodeId| {
+            let entry = &self.tree.nodes[*e];
+            if entry.is_test { entry.name == last } else { entry.words.contains(last) }
+        };
+        let (own, others): (Vec<NodeId>, Vec<NodeId>) = entries.partition(makes);
+        let known = function.is_some() || own.iter().all(|&e| self.tree.nodes[e].is_test);
+        let others = if own.len() == 1 && known { others } else { Vec::new() };
         Some(Site { node, function, others, helpers })
     }
 

@@ -1,6 +1,6 @@
 //! Tokens of a text by byte range, and the comments and white space between them.
 
-use proc_macro2::{Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
 use std::ops::Range;
 
 /// The byte range of a span in the text that was parsed.
@@ -66,6 +66,42 @@ pub fn line_groups(tokens: TokenStream) -> Vec<TokenStream> {
         last_line = end;
     }
     groups.into_iter().map(|g| g.into_iter().collect()).collect()
+}
+
+/// Functions in the tokens of a macro call, tests among them, as the macros of testing libraries take them
+/// (`#[test] fn f(x in 0..9) { … }`): each with its name, which is empty for attributes in front of all of them; `None`
+/// when there is anything else.
+#[must_use]
+pub fn test_functions(tokens: TokenStream) -> Option<Vec<(String, TokenStream)>> {
+    let list: Vec<TokenTree> = tokens.into_iter().collect();
+    let is_attribute = |i: usize| matches!(list.get(i), Some(TokenTree::Group(g)) if g.delimiter() == Delimiter::Bracket);
+    let mut found: Vec<(String, TokenStream)> = Vec::new();
+    let mut tests = 0;
+    let mut start = 0;
+    while is_punct(list.get(start), '#') && is_punct(list.get(start + 1), '!') && is_attribute(start + 2) {
+        start += 3;
+    }
+    if start > 0 {
+        found.push((String::new(), list[..start].iter().cloned().collect()));
+    }
+    while start < list.len() {
+        let mut at = start;
+        while is_punct(list.get(at), '#') && is_attribute(at + 1) {
+            tests += usize::from(idents(list[at + 1].clone().into()).iter().any(|name| name == "test"));
+            at += 2;
+        }
+        while matches!(list.get(at), Some(TokenTree::Ident(word)) if ["pub", "async", "unsafe"].iter().any(|w| word == w)) {
+            at += 1;
+        }
+        let (Some(TokenTree::Ident(keyword)), Some(TokenTree::Ident(name))) = (list.get(at), list.get(at + 1)) else {
+            return None;
+        };
+        let is_body = |tree: &TokenTree| matches!(tree, TokenTree::Group(g) if g.delimiter() == Delimiter::Brace);
+        let end = at + list[at..].iter().position(is_body).filter(|_| keyword == "fn")? + 1;
+        found.push((name.to_string(), list[start..end].iter().cloned().collect()));
+        start = end;
+    }
+    (tests > 0).then_some(found)
 }
 
 /// Whether `tree` is that punctuation character.
@@ -136,6 +172,21 @@ mod unit {
         let at = text.find(item).unwrap();
         let r = with_comments(text, at..at + item.len());
         format!("{}{}", &text[..r.start], &text[r.end..])
+    }
+
+    #[test]
+    fn functions_that_a_testing_macro_takes_are_told_apart() {
+        let of = |text: &str| {
+            let found = test_functions(text.parse().unwrap())?;
+            Some(
+                found.into_iter().map(|(name, tokens)| format!("{name}:{}", tokens.into_iter().count())).collect::<Vec<_>>(),
+            )
+        };
+        let text = "#![config(x)] #[test] fn a(n in 0..9) { n } #[x] pub fn b(ref t in \"a\", n: u8) -> u8 { t }";
+        assert_eq!(of(text).unwrap(), [":3", "a:6", "b:10"]);
+        assert_eq!(of("fn a(n: u8) -> bool { true }"), None);
+        assert_eq!(of("#[test] fn a() {} const X: u8 = 1;"), None);
+        assert_eq!(of("#[test] struct A {}"), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::reduce::syntax::makes_a_test;
 use crate::source::cfg::Predicate;
 use crate::source::edit::{Edit, Piece, apply};
 use crate::source::parse::{ParseError, item_attributes, parse, skipped};
-use crate::source::tokens::{line_groups, with_comments};
+use crate::source::tokens::{line_groups, test_functions, with_comments};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -41,6 +41,8 @@ pub struct OriginalTest {
     pub helpers: Vec<Helper>,
     /// For a macro call, the definition of the macro with the test in it.
     pub made_by: Option<MadeBy>,
+    /// For a macro call, where its elements that make other tests stand in its text: those may be left out.
+    pub others: Vec<Range<usize>>,
 }
 
 /// The `macro_rules!` with the function that a call makes the test of.
@@ -53,8 +55,6 @@ pub struct MadeBy {
     pub definition: Helper,
     /// Where the test's function starts in its text.
     pub test_at: usize,
-    /// Where the elements of the call that make other tests stand in its text: those may be left out.
-    pub others: Vec<Range<usize>>,
 }
 
 /// An item of the project that is put back where the gist has one of the same identity.
@@ -165,6 +165,7 @@ pub enum InjectFault {
 ///     at: None,
 ///     helpers: vec![],
 ///     made_by: None,
+///     others: vec![],
 /// };
 /// let gist = "fn f() -> u8 { 1 }\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
 /// let injected = inject(gist, &test)?;
@@ -183,8 +184,8 @@ pub fn inject(gist: &str, test: &OriginalTest) -> Result<Injected, InjectFault> 
     if test.kind == TestKind::MacroCall && !tokens.ends_with([';', '}']) {
         tokens.push(';');
     }
-    if let (Some(item), Some(made_by)) = (found.first(), &test.made_by) {
-        tokens = elements_left(&tokens, &made_by.others, &gist[range(item, base)]);
+    if let Some(item) = found.first().filter(|_| !test.others.is_empty()) {
+        tokens = elements_left(&tokens, &test.others, &gist[range(item, base)]);
     }
     for (i, item) in found.iter().enumerate() {
         // Of several (under different `cfg`s) one is the test: no other may run in its place.
@@ -268,13 +269,15 @@ fn elements_left(original: &str, others: &[Range<usize>], gist: &str) -> String 
     apply(original, edits).0
 }
 
-/// What stands between the delimiters of a macro call, in groups of lines.
+/// What stands between the delimiters of a macro call, in groups of lines, and as functions.
 fn lines_of_call(call: TokenStream) -> BTreeSet<String> {
     let between = call.into_iter().find_map(|t| match t {
         TokenTree::Group(g) => Some(g.stream()),
         _ => None,
     });
-    between.map(line_groups).unwrap_or_default().into_iter().map(|line| line.to_string()).collect()
+    let between = between.unwrap_or_default();
+    let functions = test_functions(between.clone()).unwrap_or_default().into_iter().map(|(_, function)| function);
+    line_groups(between).into_iter().chain(functions).map(|group| group.to_string()).collect()
 }
 
 /// What a rule or an item of a macro is known by: the kinds and names of what is around it, and its own.
@@ -467,6 +470,7 @@ mod unit {
             at: None,
             helpers: Vec::new(),
             made_by: None,
+            others: Vec::new(),
         }
     }
 
@@ -536,7 +540,8 @@ mod unit {
         let definition = Helper { path: Vec::new(), identity, text: text.into(), at: None };
         let second = t.tokens.find("two(b)").unwrap();
         let others = std::iter::once(second..second + 6).collect();
-        t.made_by = Some(MadeBy { definition, test_at: text.find("#[test]").unwrap(), others });
+        t.made_by = Some(MadeBy { definition, test_at: text.find("#[test]").unwrap() });
+        t.others = others;
         let shorter = "macro_rules! m {\n    ($n:ident) => {\n        #[test]\n        fn a() { x($n) }\n        fn x(n: u8) { 1 }\n    };\n}";
         let gist = |definition: &str| format!("{definition} mod t {{ m! {{\n    one(a)\n}} }}");
         let out = |definition: &str| inject(&gist(definition), &t).map(|i| i.text);
@@ -550,10 +555,10 @@ mod unit {
         assert!(out("").unwrap_err().to_string().ends_with("`m`, is not in its module"));
         assert!(inject(&gist(shorter).replace("one(a)", "one(c)"), &t).is_err());
         // What makes no other test of its own is put back, however little of it is there.
-        t.made_by.as_mut().unwrap().others.clear();
+        t.others.clear();
         let whole = gist(shorter).replace("one(a)", "one(a)\n    two(b)");
         assert_eq!(inject(&gist(shorter), &t).unwrap().text, whole);
-        t.made_by.as_mut().unwrap().others.push(second..second + 6);
+        t.others.push(second..second + 6);
         assert_eq!(inject(&gist(shorter).replace("one(a)", "two(b, a)"), &t).unwrap().text, gist(shorter));
     }
 
