@@ -63,9 +63,9 @@ pub(crate) struct Args {
     /// How many crates are worked on at once
     #[arg(long, default_value_t = 1, value_name = "N")]
     jobs: usize,
-    /// Where the page goes
-    #[arg(long, default_value = "docs/corpus.md", value_name = "FILE")]
-    out: PathBuf,
+    /// Where the page goes [default: docs/corpus.md]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Where checkouts, gists, logs and results go [default: target/corpus]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
@@ -78,6 +78,9 @@ pub(crate) struct Args {
     /// Run only the tests whose latest result is not ok, or that have none
     #[arg(long)]
     only_failed: bool,
+    /// Bodies that never ran may become stubs; results and page are kept apart [page: docs/corpus-stubs.md]
+    #[arg(long)]
+    allow_stubs: bool,
 }
 
 impl Args {
@@ -97,6 +100,9 @@ impl Args {
         if self.jobs != 1 {
             out += &format!(" --jobs {}", self.jobs);
         }
+        if self.allow_stubs {
+            out += " --allow-stubs";
+        }
         out
     }
 }
@@ -112,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let work = args.work.clone().unwrap_or_else(|| repository.join("target/corpus"));
     fs::create_dir_all(&work)?;
     let work = fs::canonicalize(work)?;
-    let results = work.join("results.jsonl");
+    let results = work.join(if args.allow_stubs { "results-stubs.jsonl" } else { "results.jsonl" });
     let selection = Selection { sizes: args.sizes.clone(), crates: args.crates.clone(), limit: args.limit };
     let rows = rows::select(&selection)?;
     if !args.report_only {
@@ -127,14 +133,15 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let rustc = child::output(child::command("rustc").arg("--version"), &work, "rustc-version")?.trim().to_owned();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let page = report::render(&rows, &records, &report::Facts { command: args.command(), cores, rustc });
-    let out = if args.out.is_absolute() { args.out.clone() } else { repository.join(&args.out) };
+    let page_of = |stubs: bool| PathBuf::from(if stubs { "docs/corpus-stubs.md" } else { "docs/corpus.md" });
+    let out = repository.join(args.out.clone().unwrap_or_else(|| page_of(args.allow_stubs)));
     if let Some(folder) = out.parent() {
         fs::create_dir_all(folder)?;
     }
     fs::write(&out, page)?;
     eprint!("{}", report::failures(&rows, &records));
     let ok = rows.iter().filter(|row| records.get(&row.key).is_some_and(Record::ok)).count();
-    eprintln!("    Finished {ok} of {} ok; {}", rows.len(), args.out.display());
+    eprintln!("    Finished {ok} of {} ok; {}", rows.len(), out.display());
     Ok(ok == rows.len())
 }
 
@@ -152,10 +159,11 @@ struct Session {
 
 impl Session {
     fn new(args: &Args, repository: &Path, work: &Path, total: usize) -> Result<Self> {
-        let tool = match &args.tool {
+        let mut tool = match &args.tool {
             Some(program) => Tool::at(program, work)?,
             None => Tool::build(repository, work)?,
         };
+        tool.allow_stubs = args.allow_stubs;
         Ok(Self {
             work: work.to_owned(),
             locks: repository.join("xtask/corpus/locks"),
@@ -267,11 +275,12 @@ mod tests {
             crates: vec!["heck".to_owned()],
             limit: Some(3),
             jobs: 1,
-            out: PathBuf::from("/tmp/out.md"),
+            out: Some(PathBuf::from("/tmp/out.md")),
             work: Some(PathBuf::from("/tmp/work")),
             tool: None,
             report_only: false,
             only_failed: false,
+            allow_stubs: false,
         };
         assert_eq!(args.command(), "cargo xtask corpus --sizes S,XL --crate heck --limit 3");
     }
