@@ -202,6 +202,12 @@ fn unfit<'a>(plan: &Plan<'a>, checked: &Checked, pieces: &[Piece], effort: usize
 fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
     let tree = plan.tree;
     let mut out = Vec::new();
+    // A variant that nobody makes may stand in patterns: without it, a name there would bind anything.
+    let named: BTreeSet<NodeId> = (0..tree.nodes.len())
+        .filter(|&i| !plan.graph.uses[i].is_empty() && plan.stands(i))
+        .flat_map(|i| plan.graph.uses[i].iter().copied())
+        .filter(|&used| tree.nodes[used].kind == Kind::Variant)
+        .collect();
     // Of what a macro makes several times, how many were flagged.
     let mut made: BTreeMap<NodeId, usize> = BTreeMap::new();
     for d in &checked.diagnostics {
@@ -227,7 +233,7 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
                     r.start < to && from < r.end
                 }));
             } else if tree.nodes[at].name_range.contains(&from)
-                && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at))
+                && (tree.nodes[at].kind != Kind::Variant || plan.may_trim(at) && !named.contains(&at))
             {
                 let flagged = made.entry(at).or_default();
                 *flagged += 1;
