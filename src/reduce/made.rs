@@ -16,6 +16,8 @@ use syn::{ImplItem, Item, TraitItem};
 const DEPTH: usize = 128;
 /// How many calls are expanded at most.
 const CALLS: usize = 50_000;
+/// How many tokens they may make, all together.
+const TOKENS: usize = 4_000_000;
 
 /// An item or a member of one that macro calls make.
 #[derive(Clone, Debug)]
@@ -55,6 +57,7 @@ impl AllMade {
             tree,
             macros: BTreeMap::new(),
             calls: 0,
+            room: TOKENS,
             modules: Vec::new(),
             of_elsewhere: false,
             aliases: Vec::new(),
@@ -94,12 +97,23 @@ impl AllMade {
     }
 }
 
+/// A macro's definition.
+struct Definition {
+    /// Where it is written.
+    at: usize,
+    rules: Macro,
+    /// The calls that make it.
+    by: Vec<NodeId>,
+}
+
 struct Expander<'t> {
     tree: &'t Tree,
-    /// The definitions of each name, by their places.
-    macros: BTreeMap<String, Vec<(usize, Macro)>>,
+    /// The definitions of each name, in the order of their places.
+    macros: BTreeMap<String, Vec<Definition>>,
     /// Calls expanded so far.
     calls: usize,
+    /// Tokens that may still be made.
+    room: usize,
     /// The modules around that a macro made.
     modules: Vec<String>,
     /// The impl around is for a type that is named by a path into another crate.
@@ -115,18 +129,18 @@ impl Expander<'_> {
         for item in items {
             match item {
                 Item::Mod(m) => self.definitions(m.content.as_ref().map_or(&[], |(_, items)| items)),
-                Item::Macro(m) => self.definition(m),
+                Item::Macro(m) => self.definition(m, &[]),
                 _ => {}
             }
         }
     }
 
-    fn definition(&mut self, item: &syn::ItemMacro) {
+    fn definition(&mut self, item: &syn::ItemMacro, chain: &[NodeId]) {
         let Some(name) = &item.ident else { return };
         let at = name.span().byte_range().start;
         let all = self.macros.entry(plain(name)).or_default();
-        all.push((at, Macro::new(item.mac.tokens.clone())));
-        all.sort_by_key(|(at, _)| *at);
+        all.push(Definition { at, rules: Macro::new(item.mac.tokens.clone()), by: chain.to_vec() });
+        all.sort_by_key(|definition| definition.at);
     }
 
     /// What is made by an item; `chain` holds the calls that made it itself. Gives whether all of it is known.
@@ -145,8 +159,10 @@ impl Expander<'_> {
                 Some(items.iter().fold(true, |known, inner| this.item(inner, chain) & known))
             }),
             Item::Macro(m) => {
-                if !chain.is_empty() {
-                    self.definition(m);
+                if let Some(name) = m.ident.as_ref().filter(|_| !chain.is_empty()) {
+                    self.definition(m, chain);
+                    let keyword = m.mac.path.segments.first().map_or_else(|| name.span(), |s| s.ident.span());
+                    self.record(item, keyword, name, chain);
                 }
                 true
             }
@@ -229,13 +245,15 @@ impl Expander<'_> {
             return false;
         }
         let name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
-        let Some(made) = self.expand(&name, call, chain, &mac.tokens) else {
+        let Some((made, by)) = self.expand(&name, call, chain, &mac.tokens) else {
             self.opaque.insert(call);
             return false;
         };
+        let before = chain.len();
         chain.push(call);
+        chain.extend(by);
         let known = read(self, made, chain);
-        chain.pop();
+        chain.truncate(before);
         let known = known.unwrap_or(false);
         if known {
             self.out.known.insert(call)
@@ -245,13 +263,22 @@ impl Expander<'_> {
         known
     }
 
-    /// What a call of a macro of that name makes: the definition that stands before it, or else any.
-    fn expand(&self, name: &str, call: NodeId, chain: &[NodeId], tokens: &TokenStream) -> Option<TokenStream> {
+    /// What a call of a macro of that name makes, by the definition that stands before it, or else any; and the calls that
+    /// make the definition.
+    fn expand(
+        &mut self,
+        name: &str,
+        call: NodeId,
+        chain: &[NodeId],
+        tokens: &TokenStream,
+    ) -> Option<(TokenStream, Vec<NodeId>)> {
         let all = self.macros.get(name)?;
         let at = self.tree.nodes[chain.first().copied().unwrap_or(call)].range.start;
-        let before = all.partition_point(|(place, _)| *place <= at);
+        let before = all.partition_point(|definition| definition.at <= at);
         let (before, behind) = all.split_at(before);
-        before.iter().rev().chain(behind).find_map(|(_, definition)| definition.expand(tokens))
+        let room = &mut self.room;
+        let made = |definition: &Definition| Some((definition.rules.expand(tokens, room)?, definition.by.clone()));
+        before.iter().rev().chain(behind).find_map(made)
     }
 
     /// The node of a call.
@@ -354,7 +381,7 @@ mod unit {
     #[test]
     fn macros_that_macros_define_are_followed() {
         let text = "macro_rules! d { ($n:ident) => { macro_rules! $n { ($x:ident) => { struct $x; } } } }\nd!(m);\nm!(S);";
-        assert_eq!(made(text), ["S by m!(S);"]);
+        assert_eq!(made(text), ["m by d!(m);", "S by d!(m); & m!(S);"]);
     }
 
     #[test]
@@ -364,5 +391,24 @@ mod unit {
         let tree = Tree::parse(text).unwrap();
         assert_eq!(tree.made.members.len(), 1);
         assert_eq!(tree.made.known.len(), 1);
+    }
+
+    #[test]
+    fn macros_without_an_end_are_given_up() {
+        let all = "macro_rules! m { () => {}; ($f:ident $($r:tt)*) => { struct $f; m! { $($r)* } } }".to_owned();
+        let names: Vec<String> = (0..2000).map(|i| format!("S{i}")).collect();
+        let texts = [
+            (format!("{all} m! {{ {} }}", names.join(" ")), DEPTH),
+            ("macro_rules! m { ($($x:tt)*) => { m!(($($x)*) ($($x)*)); } } m!(a);".to_owned(), 0),
+            ("macro_rules! m { ($($x:tt)*) => { m!($($x)*); m!($($x)*); } } m!(a);".to_owned(), 0),
+            ("macro_rules! m { ($x:ty) => { m!([$x; 2]); impl A for $x {} } } m!(u8);".to_owned(), DEPTH),
+            ("macro_rules! m { ($n:ident) => { mod $n { m!($n); } } } m!(a);".to_owned(), DEPTH),
+        ];
+        for (text, count) in texts {
+            let found = Tree::parse(&text).unwrap().made;
+            assert_eq!(found.list.len(), count, "{text}");
+            // Of none of the calls all that it makes is known.
+            assert!(found.known.is_empty(), "{text}");
+        }
     }
 }

@@ -46,7 +46,8 @@ fn known_calls<'t>(tree: &'t Tree, node: NodeId, name: &str, words: &BTreeSet<&s
     };
     let header = header_of(name);
     let around = |made: &Made| {
-        let outermost = made.by.iter().copied().find(|&c| !tree.nodes[c].in_macro);
+        // A call stands behind those that define its macro.
+        let outermost = made.by.iter().rev().copied().find(|&c| !tree.nodes[c].in_macro);
         outermost
             .into_iter()
             .flat_map(|c| tree.ancestors(c))
@@ -66,7 +67,10 @@ fn known_calls<'t>(tree: &'t Tree, node: NodeId, name: &str, words: &BTreeSet<&s
                 _ => true,
             }
     };
-    tree.made.at(function).filter(fits).collect()
+    let ways: Vec<&Made> = tree.made.at(function).filter(fits).collect();
+    // Many modules may have a type of that name.
+    let near: Vec<&Made> = ways.iter().copied().filter(|made| of_modules(made)).collect();
+    if near.is_empty() { ways } else { near }
 }
 
 /// What a function's name says of the impl that it is in: `<A as B>::f`.

@@ -103,7 +103,12 @@ impl Header {
     /// Whether the type of an impl is named by a path that seems to go into another crate.
     #[must_use]
     pub fn is_of_elsewhere(item: &syn::ItemImpl) -> bool {
-        let syn::Type::Path(path) = &*item.self_ty else { return false };
+        let mut ty = &*item.self_ty;
+        // What a macro was given as one type.
+        while let syn::Type::Group(group) = ty {
+            ty = &group.elem;
+        }
+        let syn::Type::Path(path) = ty else { return false };
         let first = path.path.segments.first().map(|s| s.ident.to_string()).unwrap_or_default();
         path.path.segments.len() > 1 && !matches!(first.as_str(), "crate" | "self" | "super" | "Self")
     }
@@ -355,6 +360,7 @@ impl Reader<'_> {
 /// The value of a constant's argument, where it is plain.
 fn constant(value: &syn::Expr) -> Ty {
     match value {
+        syn::Expr::Group(group) => constant(&group.expr),
         syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(n), .. }) => Ty::Other(n.base10_digits().to_owned()),
         syn::Expr::Lit(literal) => Ty::Other(literal.to_token_stream().to_string()),
         _ => Ty::Any("_".into()),

@@ -5,6 +5,7 @@
 mod cache;
 mod doctests;
 mod exits;
+mod expansions;
 mod gists;
 mod interrupt;
 mod json;
