@@ -13,6 +13,9 @@ use std::time::Duration;
 /// The name a text has while it is compiled and run; it is what panics print.
 pub const FILE_NAME: &str = "gist.rs";
 
+/// The lint of `clone` called on a reference to what can't be cloned: the reference is copied.
+pub const NOOP: &str = "noop_method_call";
+
 /// What cargo tells rustc of the temporary package that `cargo gistify run` makes of a gist. The project's own `env!`s
 /// are literals by then; those that macros of dependencies bring see this.
 const PACKAGE_ENV: &[(&str, &str)] = &[
@@ -73,6 +76,11 @@ impl Checked {
         self.diagnostics.iter().filter(|d| {
             matches!(d.level, DiagnosticLevel::Error | DiagnosticLevel::Ice) && !d.message.starts_with("aborting due to")
         })
+    }
+
+    /// What [`NOOP`] found, if that was asked for.
+    pub fn noops(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.diagnostics.iter().filter(|d| is_noop(d))
     }
 
     /// The first error as rustc renders it, or what it printed instead.
@@ -232,9 +240,13 @@ impl Compiler {
     }
 }
 
+fn is_noop(message: &Diagnostic) -> bool {
+    message.code.as_ref().is_some_and(|code| code.code == NOOP)
+}
+
 /// What is of use of a message: warnings come by the ten thousand, and only their places and names are read.
 fn needed(mut message: Diagnostic) -> Diagnostic {
-    if message.level == DiagnosticLevel::Warning {
+    if message.level == DiagnosticLevel::Warning && !is_noop(&message) {
         message.rendered = None;
         message.children = Vec::new();
         message.spans.iter_mut().for_each(|span| span.text = Vec::new());

@@ -6,7 +6,7 @@ use super::imports;
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::repair::{Remedy, Repairer};
-use crate::compile::{Checked, Compiler, FILE_NAME};
+use crate::compile::{Checked, Compiler, FILE_NAME, NOOP};
 use crate::error::Result;
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,15 +36,22 @@ impl<'c> Search<'c> {
         Search { repairer: Repairer::new(plan), compiler, rounds: 0 }
     }
 
-    /// Adds what rustc's errors ask for until there are none. With `pin`, what comes back stays.
+    /// Adds what rustc's errors ask for until there are none, and what makes calls of `clone` clone. With `pin`, what comes back stays.
     /// Gives whether the text compiles.
     pub(super) fn repair(&mut self, plan: &mut Plan<'_>, pin: bool) -> Result<bool> {
         let (text, mut pieces) = plan.render();
-        let mut checked = self.compiler.check(&text, &[])?;
+        let mut checked = self.compiler.check(&text, &[NOOP])?;
         let mut effort = 0;
-        while !checked.ok && self.rounds < MAX_ROUNDS {
+        while self.rounds < MAX_ROUNDS {
+            let remedy = if checked.ok {
+                self.repairer.clones(plan, &checked, &pieces)
+            } else {
+                self.repairer.remedy(plan, &checked, &pieces, effort)
+            };
+            if checked.ok && remedy.restore.is_empty() {
+                break;
+            }
             self.rounds += 1;
-            let remedy = self.repairer.remedy(plan, &checked, &pieces, effort);
             if std::env::var_os("GISTIFY_DEBUG").is_some() {
                 debug_round(plan, &checked, &remedy, effort);
             }
@@ -74,7 +81,7 @@ impl<'c> Search<'c> {
             }
             let (text, p) = plan.render();
             pieces = p;
-            checked = self.compiler.check(&text, &[])?;
+            checked = self.compiler.check(&text, &[NOOP])?;
         }
         Ok(checked.ok)
     }

@@ -4,7 +4,7 @@
 use super::Repairer;
 use super::fault::Fault;
 use crate::reduce::demand::{operator, operator_at_end, operator_of_method};
-use crate::reduce::nodes::Kind;
+use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::plan::Plan;
 use crate::reduce::types::{Header, Ty};
 use std::collections::BTreeSet;
@@ -26,7 +26,9 @@ impl Repairer {
     /// The impls that would take what is not taken.
     pub(super) fn not_taken(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Header> {
         if fault.code == "E0507" {
-            return moved(&fault.full).into_iter().collect();
+            let place = fault.definitions.first().or(fault.places.first());
+            let demand = moved(&fault.full, place.map_or("", |&at| &plan.text[at..]));
+            return demand.into_iter().flat_map(|(ty, trait_)| by_reference(plan, &ty, trait_)).collect();
         }
         let Some((expected, found)) = mismatch(&fault.full).filter(|_| fault.code == "E0308") else { return Vec::new() };
         let Some(&place) = fault.definitions.first().or(fault.places.first()) else { return Vec::new() };
@@ -42,7 +44,7 @@ impl Repairer {
         let of_trait = |trait_: &String| {
             let types = match owner {
                 Some(ty) if ty != "Self" && !ty.starts_with('$') && ty != trait_ => Ty::parse(ty).into_iter().collect(),
-                _ => self.types_taking(plan, trait_, &expected),
+                _ => Repairer::types_taking(plan, trait_, &expected),
             };
             let types = if types.is_empty() { self.types_around(plan, fault) } else { types };
             let types = if types.is_empty() { vec![Ty::Any("_".into())] } else { types };
@@ -66,7 +68,7 @@ impl Repairer {
         let traits: BTreeSet<&str> =
             used.filter(|&t| tree.nodes[t].kind == Kind::Trait).map(|t| tree.nodes[t].name.as_str()).collect();
         let mut demands = Vec::new();
-        for header in self.standing_impls(plan).filter(|h| h.trait_.head().is_some_and(|t| traits.contains(t))) {
+        for (_, header) in standing(plan).filter(|(_, h)| h.trait_.head().is_some_and(|t| traits.contains(t))) {
             let wanted = Header {
                 self_ty: header.self_ty.replaced(found, expected),
                 trait_: header.trait_.replaced(found, expected),
@@ -76,17 +78,6 @@ impl Repairer {
             }
         }
         demands
-    }
-
-    /// The headers of the trait impls that stand, those that macros make among them.
-    fn standing_impls<'p>(&self, plan: &'p Plan<'_>) -> impl Iterator<Item = &'p Header> {
-        let tree = plan.tree;
-        let impls = (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::TraitImpl && plan.stands(i));
-        impls.flat_map(move |i| {
-            let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
-            let written = tree.nodes[i].header.as_ref().filter(|_| tree.made.at(i).next().is_none());
-            made.filter_map(|made| made.header.as_ref()).chain(written)
-        })
     }
 
     /// The traits that have a function of that name; of a macro's variable, the operators that its call names.
@@ -110,9 +101,9 @@ impl Repairer {
     }
 
     /// The types for which a standing impl of a trait takes a type.
-    fn types_taking(&self, plan: &Plan<'_>, trait_: &str, taken: &Ty) -> Vec<Ty> {
+    fn types_taking(plan: &Plan<'_>, trait_: &str, taken: &Ty) -> Vec<Ty> {
         let mut types = Vec::new();
-        for header in self.standing_impls(plan) {
+        for (_, header) in standing(plan) {
             let takes = matches!(&header.trait_, Ty::Named(name, list)
                 if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
             if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
@@ -143,12 +134,37 @@ fn mismatch(full: &str) -> Option<(Ty, Ty)> {
     Some((Ty::parse(expected)?, Ty::parse(found)?))
 }
 
-/// What a method that takes its receiver by value asks for where that can't be moved: the operator of its reference.
-fn moved(full: &str) -> Option<Header> {
-    let method = full.split("` takes ownership of the receiver").next()?.rsplit('`').next()?;
+/// The impls of traits that stand: those that are written, and those that standing calls make.
+pub(super) fn standing<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (NodeId, &'p Header)> {
+    let tree = plan.tree;
+    let impls = tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::TraitImpl && plan.stands(*i));
+    impls.flat_map(|(i, node)| {
+        let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
+        let written = node.header.as_ref().filter(|_| tree.made.at(i).next().is_none());
+        made.filter_map(|made| made.header.as_ref()).chain(written).map(move |header| (i, header))
+    })
+}
+
+/// What an operator of a type's reference may be asked for: the impls of the type itself that stand say what it takes.
+fn by_reference(plan: &Plan<'_>, ty: &Ty, trait_: &str) -> Vec<Header> {
+    let own =
+        standing(plan).map(|(_, header)| header).filter(|header| header.self_ty == *ty && header.trait_.is_named(trait_));
+    let self_ty = Ty::Ref(Box::new(ty.clone()));
+    own.map(|header| Header { self_ty: self_ty.clone(), trait_: header.trait_.clone() }).collect()
+}
+
+/// The type and the operator of a method that takes its receiver by value, where that can't be moved. The message does not
+/// always name the method; `code` begins with the receiver.
+fn moved(full: &str, code: &str) -> Option<(Ty, &'static str)> {
+    let told = full.split_once("` takes ownership of the receiver").and_then(|(before, _)| before.rsplit(['`', ':']).next());
     let ty = full.split("has type `").nth(1)?.split('`').next()?;
-    let trait_ = Ty::Named(operator_of_method(method)?.to_owned(), Vec::new());
-    Some(Header { self_ty: Ty::Ref(Box::new(Ty::parse(ty)?)), trait_ })
+    Some((Ty::parse(ty)?, operator_of_method(told.or(method(code))?)?))
+}
+
+/// The method that is called first in code that begins with its receiver.
+fn method(code: &str) -> Option<&str> {
+    let chain = code.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.'))).next()?;
+    code[chain.len()..].starts_with('(').then(|| chain.rsplit('.').next())?
 }
 
 /// The type (or trait) and the name of the function whose arguments the code ends in.
@@ -183,11 +199,14 @@ mod unit {
     }
 
     #[test]
-    fn a_receiver_that_can_not_be_moved_asks_for_the_operator_of_its_reference() {
+    fn a_receiver_that_can_not_be_moved_is_of_an_operator() {
         let full = "cannot move out of `*self`move occurs because `*self` has type `m::Big`\n`mul` takes ownership of the receiver `self`";
-        let asked = Header { self_ty: Ty::parse("&Big").unwrap(), trait_: Ty::parse("Mul").unwrap() };
-        assert_eq!(moved(full), Some(asked));
-        assert_eq!(moved("`into` takes ownership of the receiver `x`, which has type `A`"), None);
+        let asked = (Ty::parse("Big").unwrap(), "Mul");
+        assert_eq!(moved(full, "self.clone()").as_ref(), Some(&asked));
+        assert_eq!(moved(&full.replace("`mul`", "`std::ops::Mul::mul`"), "").as_ref(), Some(&asked));
+        assert_eq!(moved(full.split("`mul`").next().unwrap(), "self.mul(a)"), Some(asked));
+        assert_eq!(moved("move occurs because `x.y` has type `A`", "x.y"), None);
+        assert_eq!(moved("`into` takes ownership of the receiver `x`, which has type `A`", ""), None);
     }
 
     #[test]

@@ -71,7 +71,10 @@ impl Repairer {
     /// What is cut of the way from a type that lacks a field or a method to what it refers to.
     fn derefs(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<NodeId> {
         let on_type = || fault.message.split(" on type `").nth(1)?.split('`').next().and_then(Ty::parse);
-        let Some(self_ty) = receiver(fault.message).or_else(on_type) else { return Vec::new() };
+        let Some(mut self_ty) = receiver(fault.message).or_else(on_type) else { return Vec::new() };
+        while let Ty::Ref(inner) = self_ty {
+            self_ty = *inner;
+        }
         let ways = self.best_for(plan, &Header { self_ty, trait_: Ty::Named("Deref".into(), Vec::new()) });
         if ways.len() == 1 { ways.into_iter().flatten().collect() } else { Vec::new() }
     }
@@ -189,6 +192,7 @@ impl Repairer {
         let not_taken = self.not_taken(plan, fault);
         let of_fields = of_fields(plan.text, fault);
         let demands = fault.bounds.iter().chain(&not_taken).chain(&of_fields);
+        let clone = Ty::Named("Clone".into(), Vec::new());
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
         while let Some(demand) = demands.pop() {
@@ -199,6 +203,18 @@ impl Repairer {
                 ways = self.best_for(plan, &demand);
             }
             ways = of_same_module(plan, fault, head, ways);
+            if ways.is_empty()
+                && let Ty::Ref(inner) = &demand.self_ty
+                && calls_clone(plan, fault)
+            {
+                // What can't be cloned is found to have the `clone` of its reference, which gives a reference.
+                let own = self.best_for(plan, &Header { self_ty: (**inner).clone(), trait_: clone.clone() });
+                if !own.is_empty() {
+                    remedy.guesses.extend(own.into_iter().flatten());
+                    any = true;
+                    continue;
+                }
+            }
             if ways.len() > 1 {
                 // Most of all a type is compared with, or added to, its own.
                 let own = self.best_for(plan, &Header { trait_: demand.trait_.without_arguments(), ..demand.clone() });
@@ -232,6 +248,20 @@ impl Repairer {
             }
         }
         any
+    }
+
+    /// What is cut of the ways to clone a type, where an impl for its reference clones `self`.
+    pub(super) fn clones_of_self(&self, plan: &Plan<'_>, implementation: NodeId, header: &Header) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let range = tree.nodes[implementation].range.clone();
+        let mut calls = plan.text[range.clone()].match_indices("self.clone()").map(|(at, _)| range.start + at);
+        match &header.self_ty {
+            Ty::Ref(inner) if calls.any(|at| plan.stands(tree.at(at))) => {
+                let clone = Header { self_ty: (**inner).clone(), trait_: Ty::Named("Clone".into(), Vec::new()) };
+                self.best_for(plan, &clone).into_iter().flatten().collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// What would make a demand true and is cut, one for each way: of all impls, those with the fewest variables.
@@ -331,6 +361,13 @@ impl Repairer {
         }
         out
     }
+}
+
+/// Whether a function in which an error is calls `clone`.
+fn calls_clone(plan: &Plan<'_>, fault: &Fault<'_>) -> bool {
+    let tree = plan.tree;
+    let functions = fault.places.iter().chain(&fault.definitions).filter_map(|&at| tree.function(tree.at(at)));
+    functions.into_iter().any(|f| plan.text[tree.nodes[f].range.clone()].contains(".clone()"))
 }
 
 /// Of several ways to make a demand on a type true, those in the module that the message names before the type, if there

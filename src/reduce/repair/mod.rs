@@ -13,6 +13,7 @@ use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use crate::compile::Checked;
 use crate::source::edit::Piece;
+use arguments::standing;
 use bodies::{assignments, fall_back, innermost_cuts, last_statement, types_of_variable, variants};
 use fault::{Fault, fault};
 use impls::{derives_with, members};
@@ -90,6 +91,21 @@ impl Repairer {
             }
             remedy.restore.retain(standing);
         }
+        remedy
+    }
+
+    /// What is cut of the ways to clone what a text that compiles copies references to instead: without its impl,
+    /// `clone` is still found, by the reference.
+    pub(super) fn clones(&self, plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Remedy {
+        let mut remedy = Remedy::default();
+        for noop in checked.noops() {
+            self.demands(plan, &fault(noop, pieces), &mut remedy);
+        }
+        // rustc does not tell of those in macros.
+        remedy.restore.extend(standing(plan).flat_map(|(node, header)| self.clones_of_self(plan, node, header)));
+        remedy.restore.append(&mut remedy.guesses);
+        // Without them it compiles, too.
+        remedy.sure.clone_from(&remedy.restore);
         remedy
     }
 
