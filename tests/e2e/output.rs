@@ -75,6 +75,6 @@ fn an_older_gist_is_replaced_only_by_a_verified_one() {
     let project = Project::new("reads_file");
     let gist = project.beside("gist.rs");
     fs_err::write(&gist, "// older").unwrap();
-    project.gistify(["the_answer_is_on_disk", "-o", gist.as_str()]).assert_code(100);
+    project.gistify(["the_answer_is_beside_this_file", "-o", gist.as_str()]).assert_code(100);
     assert_eq!(fs_err::read_to_string(&gist).unwrap(), "// older");
 }

@@ -154,9 +154,12 @@ fn a_program_that_prints_too_much_to_compare_is_not_supported() {
 }
 
 #[test]
-fn a_program_that_reads_a_file_where_it_runs_does_not_verify() {
-    let ran = Project::new("programs").gistify(["--bin", "ends", "-o", "g.rs", "--", "file"]);
-    ran.assert_code(100).assert_says("No such file or directory");
+fn a_program_that_reads_a_file_where_it_runs_is_not_supported_and_the_file_is_named() {
+    let project = Project::new("programs");
+    let ran = project.gistify(["--bin", "ends", "-o", "g.rs", "--", "file"]);
+    ran.assert_code(5).assert_says("it needs files of the folder that it runs in: `Cargo.toml`. Its gist does");
+    ran.assert_says("give it the text with --stdin");
+    assert!(!project.root.join("g.rs").exists() && !project.root.join("g.unverified.rs").exists());
 }
 
 #[test]
