@@ -299,7 +299,7 @@ impl<'w> Session<'w> {
                     reason: format!(
                         "its code holds a path into the project, {path} (by `env!(\"CARGO_MANIFEST_DIR\")`, \
                          `env!(\"CARGO_BIN_EXE_…\")` or the like){named}, so a file of it would not run anywhere else; \
-                         what the compiler reads (`include_str!`, `include_bytes!`) comes with the gist"
+                         what is read at compile time (`include_str!`, `include_bytes!`) comes with a gist"
                     ),
                 })
             }

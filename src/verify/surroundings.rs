@@ -46,18 +46,18 @@ impl Surroundings {
         let files = named_in(folder, &strings);
         let (needs, names) = match self {
             Surroundings::Environment => {
-                let variables = target.call.env.iter().map(|(name, _)| name.clone()).filter(|name| strings.contains(name));
-                ("cargo's environment", variables.chain(files).collect())
+                let variables = target.call.env.keys().filter(|name| strings.contains(*name)).cloned();
+                ("cargo's environment in", variables.chain(files).collect())
             }
-            _ if files.is_empty() => ("the folder that it runs in", files),
-            _ => ("files of the folder that it runs in", files),
+            _ if files.is_empty() => ("to run in", files),
+            _ => ("files of", files),
         };
         let named = if names.is_empty() { String::new() } else { format!(": {}", list(&names)) };
         let advice = match entry {
             Entry::Program(program) if !program.by_cargo => "give it the text with --stdin, or the file by an absolute path",
-            _ => "what the compiler reads (`env!`, `include_str!`, `include_bytes!`) comes with the gist",
+            _ => "what is read at compile time (`env!`, `include_str!`, `include_bytes!`) comes with a gist",
         };
-        format!("while it runs it needs {needs}{named}. Its gist does the same in {folder}, but not elsewhere; {advice}")
+        format!("when it runs it needs {needs} {folder}{named}. There its gist does the same, but not elsewhere; {advice}")
     }
 }
 

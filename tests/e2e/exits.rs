@@ -111,8 +111,8 @@ fn a_test_that_reads_files_by_a_relative_path_is_not_supported_and_they_are_name
     ] {
         let ran = project.gistify([test, "-o", gist.as_str()]);
         ran.assert_code(5).assert_says(&format!(
-            "error: {test}: not supported: while it runs it needs files of the folder that it runs in: {files}. \
-             Its gist does the same in {}, but not elsewhere; what the compiler reads (`env!`, `include_str!`, ",
+            "error: {test}: not supported: when it runs it needs files of {}: {files}. There its gist does the same, \
+             but not elsewhere; what is read at compile time (`env!`, `include_str!`, `include_bytes!`) comes with a gist",
             project.root
         ));
         assert!(!gist.exists() && !project.beside("gist.unverified.rs").exists());
@@ -122,8 +122,12 @@ fn a_test_that_reads_files_by_a_relative_path_is_not_supported_and_they_are_name
 
 #[test]
 fn a_test_that_reads_cargos_environment_is_not_supported_and_its_variables_are_named() {
-    let ran = Project::new("reads_file").gistify(["cargo_says_where_the_answer_is"]);
-    ran.assert_code(5).assert_says("it needs cargo's environment: `CARGO_MANIFEST_DIR`, `data/answer.txt`. Its gist");
+    let project = Project::new("reads_file");
+    let ran = project.gistify(["cargo_says_where_the_answer_is"]);
+    ran.assert_code(5).assert_says(&format!(
+        "it needs cargo's environment in {}: `CARGO_MANIFEST_DIR`, `data/answer.txt`. There its gist",
+        project.root
+    ));
 }
 
 #[test]
