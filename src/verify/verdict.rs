@@ -2,7 +2,6 @@
 
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
-use super::own_files::{list, named_in, strings};
 use super::run::{Entry, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use super::surroundings::{Surroundings, needed};
@@ -13,7 +12,6 @@ use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The fault classes, in the order they are looked for; the first that applies is the verdict.
@@ -170,15 +168,6 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
             format!("it ends as {:?}, the original as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
         }
         _ => comparison.diff.clone(),
-    };
-    let files = match verdict {
-        Verdict::Ok => BTreeSet::new(),
-        _ => named_in(claim.entry.dir(claim.target), &strings(gist)),
-    };
-    let reason = if files.is_empty() {
-        reason
-    } else {
-        format!("its code names files of the package, which a gist does not have: {}\n{reason}", list(&files))
     };
     let run = VerificationRun { text: injected.text, coverage };
     Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run), needs })
