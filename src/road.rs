@@ -17,6 +17,7 @@ use crate::source::map::SourceMap;
 use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
+use crate::verify::own_files::{list, named_behind, strings};
 use crate::verify::run::{Entry, REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
 use crate::workspace::Workspace;
@@ -224,7 +225,14 @@ impl<'w> Session<'w> {
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
-            Ok((gist, verified))
+            match verified.needs {
+                None => Ok((gist, verified)),
+                // No other text would end differently.
+                Some(needs) => {
+                    let reason = needs.reason(&gist.text, &entry, self.target);
+                    Err(Error::Unsupported { test: name.clone(), reason })
+                }
+            }
         };
         let (mut gist, mut verified) = timed(&mut stages, "verify", || check(&reduced.text, &reduced.map))?;
         for &level in levels {
@@ -283,13 +291,18 @@ impl<'w> Session<'w> {
         let places = [self.workspace.state_dir.as_path(), self.workspace.build_dir.as_path()];
         match packages.chain(places).find(|p| text.contains(p.as_str())) {
             None => Ok(()),
-            Some(path) => Err(Error::Unsupported {
-                test: name.to_owned(),
-                reason: format!(
-                    "its code holds a path into the project, {path} (by `env!(\"CARGO_MANIFEST_DIR\")`, \
-                     `env!(\"CARGO_BIN_EXE_…\")` or the like), so a file of it would not run anywhere else"
-                ),
-            }),
+            Some(path) => {
+                let files = named_behind(path, &strings(text));
+                let named = if files.is_empty() { String::new() } else { format!(", and names there {}", list(&files)) };
+                Err(Error::Unsupported {
+                    test: name.to_owned(),
+                    reason: format!(
+                        "its code holds a path into the project, {path} (by `env!(\"CARGO_MANIFEST_DIR\")`, \
+                         `env!(\"CARGO_BIN_EXE_…\")` or the like){named}, so a file of it would not run anywhere else; \
+                         what is read at compile time (`include_str!`, `include_bytes!`) comes with a gist"
+                    ),
+                })
+            }
         }
     }
 

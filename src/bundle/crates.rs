@@ -258,10 +258,10 @@ impl Modules {
                 }
                 let mut declared = item_names(std::slice::from_ref(item));
                 // What a crate has by its own name is a macro or a function: else the crate could not be named.
-                if let Item::Use(u) = item
-                    && let syn::UseTree::Path(p) = &u.tree
-                {
-                    declared.remove(&p.ident.to_string());
+                if let Item::Use(u) = item {
+                    for first in first_segments(&u.tree) {
+                        declared.remove(&first);
+                    }
                 }
                 names.extend(declared);
             }
@@ -288,6 +288,15 @@ impl Modules {
     /// Whether `at` stands in the crate's root and in no module of it.
     fn at_root(&self, at: usize) -> bool {
         self.0.iter().filter(|(r, _)| r.contains(&at)).count() == 1
+    }
+}
+
+/// What the paths of an import begin with, when they go on.
+fn first_segments(tree: &syn::UseTree) -> Vec<String> {
+    match tree {
+        syn::UseTree::Path(p) => vec![p.ident.to_string()],
+        syn::UseTree::Group(g) => g.items.iter().flat_map(first_segments).collect(),
+        _ => Vec::new(),
     }
 }
 
@@ -535,6 +544,7 @@ mod unit {
             "fn f(a: crate::dep::T) -> <crate::dep::T as crate::taken_crate::U>::V {}",
         );
         assert_root("use {dep::a, std::fmt};", "use {crate::dep::a, std::fmt};");
+        assert_root("use {dep::{self, a}, std::fmt};", "use {crate::dep::{self, a}, std::fmt};");
         assert_root("use dep as other;", "use crate::dep as other;");
         assert_module(
             "use dep; use root; use taken;",

@@ -215,7 +215,9 @@ fn wrapper_name(target: &TestTarget, lib_name: &str, lib: &syn::File, suffix: &s
     taken.insert(lib_name.to_owned());
     taken.extend(target.call.externs().into_iter().map(|e| e.name));
     taken.extend(target.members.iter().map(|m| m.call.crate_name().to_owned()));
-    let mut name = base.to_owned();
+    // A target may begin with a digit, a module may not.
+    let digit = base.starts_with(|c: char| c.is_ascii_digit());
+    let mut name = if digit { format!("_{base}") } else { base.to_owned() };
     while taken.contains(&name) || syn::parse_str::<syn::Ident>(&name).is_err() {
         name.push_str(suffix);
     }

@@ -6,16 +6,17 @@ use super::parallel::{in_order, workers};
 use super::places::Places;
 use super::shell::Shell;
 use super::work::{Work, work};
+use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, ExitCode, Result};
-use cargo_gistify::program::shell_word;
+use cargo_gistify::program::{Program, shell_word};
 use cargo_gistify::reduce::Goal;
 use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
-use cargo_gistify::workspace::Inline;
 use cargo_gistify::workspace::wrapper::write_atomically;
+use cargo_gistify::workspace::{Inline, relative};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -117,7 +118,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                         write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;
                     }
                     if cli.output.message_format == MessageFormat::Human {
-                        summary(&task.what(), &report, &made, shell);
+                        summary(task, &report, &made, shell);
                     }
                     say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })
                 }
@@ -164,7 +165,8 @@ fn map_json(map: &SourceMap) -> Result<String> {
     serde_json::to_string(&value).map_err(|e| Error::Internal(e.to_string()))
 }
 
-fn summary(what: &str, report: &Report, made: &Made, shell: &Shell) {
+fn summary(task: &Task, report: &Report, made: &Made, shell: &Shell) {
+    let what = task.what();
     let m = &report.metrics;
     let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
     let (code, whole) = (m.code_lines.unwrap_or(0), m.bundle_lines.unwrap_or(0).max(1));
@@ -188,12 +190,20 @@ fn summary(what: &str, report: &Report, made: &Made, shell: &Shell) {
         ),
     );
     if let Some(path) = &report.gist {
+        let here = std::env::current_dir().ok().and_then(|d| Utf8PathBuf::from_path_buf(d).ok());
+        let path = here.as_deref().map_or(path.as_path(), |here| relative(path, here));
         shell.status("Gist", path.as_str());
-        let at = path
-            .parent()
-            .filter(|p| !p.as_str().is_empty())
-            .map(|p| format!("cd {} && ", shell_word(p.as_str())))
-            .unwrap_or_default();
-        shell.status("Run", &format!("{at}{}", made.run_line));
+        shell.status("Run", &run_line(path, task, made));
+    }
+}
+
+/// The line that runs a gist from here.
+fn run_line(path: &Utf8Path, task: &Task, made: &Made) -> String {
+    let call = task.program().map(Program::call).unwrap_or_default();
+    match path.parent().filter(|folder| !folder.as_str().is_empty()) {
+        None => made.run_line.clone(),
+        Some(folder) if call.is_empty() => format!("cd {} && {}", shell_word(folder.as_str()), made.run_line),
+        // Files that arguments name are seen from here.
+        Some(_) => format!("cargo gistify run {} --{call}", shell_word(path.as_str())),
     }
 }

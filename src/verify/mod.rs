@@ -7,11 +7,13 @@
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
 //! | [`inject`] | the original test put back into a gist |
 //! | [`scan`] | what a gist must not hold |
-//! | [`own_files`] | files of the package that a gist names |
+//! | [`own_files`] | what a gist names of its package |
 //! | [`run`] | the test run in the project and the gist run in an empty directory |
+//! | [`surroundings`] | what a test needs around it that a gist does not have |
 //! | [`verdict`] | all of it together: a fault class, or `ok` |
 //!
-//! All but [`own_files`], [`run`] and [`verdict`] are functions of texts: they start no process and read no file.
+//! All but [`own_files`], [`run`], [`surroundings`] and [`verdict`] are functions of texts: they start no process and read
+//! no file.
 
 pub mod inject;
 pub mod mask;
@@ -20,4 +22,5 @@ pub mod outcome;
 pub mod own_files;
 pub mod run;
 pub mod scan;
+pub mod surroundings;
 pub mod verdict;

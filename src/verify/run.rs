@@ -3,6 +3,7 @@
 use super::mask::{Masks, masks};
 use super::normalise::Normaliser;
 use super::outcome::{ExitClass, Outcome};
+use super::surroundings::Surroundings;
 use crate::compile::{FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_fed};
@@ -57,7 +58,8 @@ impl Entry {
     }
 
     /// Where it runs in the project.
-    fn dir<'a>(&'a self, target: &'a TestTarget) -> &'a Utf8Path {
+    #[must_use]
+    pub fn dir<'a>(&'a self, target: &'a TestTarget) -> &'a Utf8Path {
         match self {
             Entry::Tests(_) => &target.package_dir,
             Entry::Program(program) => &program.dir,
@@ -219,12 +221,7 @@ pub fn project_run(target: &TestTarget, entry: &Entry, map: Option<&CoverageMap>
     // Two runs at once must not meet in the same temporary folder.
     let temp = temp_dir()?;
     let mut command = Command::new(&target.executable);
-    command.current_dir(entry.dir(target));
-    match entry {
-        // A program is run by people, without cargo.
-        Entry::Program(program) if !program.by_cargo => without_cargo(&mut command, target),
-        _ => command.envs(&target.call.env),
-    };
+    in_environment(command.current_dir(entry.dir(target)), target, entry);
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     let output = entry.run(command, entry.names(), timeout)?;
     let coverage = match map {
@@ -232,6 +229,15 @@ pub fn project_run(target: &TestTarget, entry: &Entry, map: Option<&CoverageMap>
         None => None,
     };
     Ok(ProjectRun { output, coverage, temp: temp.path().to_string_lossy().into_owned() })
+}
+
+/// The environment in which an entry runs in the project.
+fn in_environment<'a>(command: &'a mut Command, target: &TestTarget, entry: &Entry) -> &'a mut Command {
+    match entry {
+        // A program is run by people, without cargo.
+        Entry::Program(program) if !program.by_cargo => without_cargo(command, target),
+        _ => command.envs(&target.call.env),
+    }
 }
 
 /// The environment outside of cargo: its variables are gone, but those by which libraries are found.
@@ -324,7 +330,7 @@ pub struct GistRun<'a> {
     pub types: Vec<(String, String)>,
 }
 
-/// Runs a gist in an empty directory and gives its outcome and its coverage.
+/// Runs a gist and gives its outcome and its coverage.
 ///
 /// # Errors
 /// When it can't be started, or its profile can't be read.
@@ -333,15 +339,23 @@ pub fn gist_run(
     gist: &GistRun<'_>,
     entry: &Entry,
     reference: &Reference,
+    surroundings: Surroundings,
     timeout: Duration,
 ) -> Result<(Outcome, Coverage)> {
     let room = temp_dir()?;
     let profiles = temp_dir()?;
     let temp = temp_dir()?;
+    let folder = match surroundings {
+        Surroundings::Nothing => utf8(room.path())?,
+        Surroundings::Folder | Surroundings::Environment => entry.dir(target),
+    };
     let mut command = Command::new(gist.executable);
-    without_cargo(command.current_dir(room.path()), target)
-        .env("TMPDIR", temp.path())
-        .env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    command.current_dir(folder);
+    match surroundings {
+        Surroundings::Nothing | Surroundings::Folder => without_cargo(&mut command, target),
+        Surroundings::Environment => in_environment(&mut command, target, entry),
+    };
+    command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     let output = entry.run(command, &gist.names, timeout)?;
     let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?)?;
     let lines = line_starts(gist.text);
@@ -361,7 +375,7 @@ pub fn gist_run(
         types: gist.types.clone(),
         paths: vec![
             (temp.path().to_string_lossy().into_owned(), TEMP.into()),
-            (room.path().to_string_lossy().into_owned(), PROJECT.into()),
+            (folder.to_string(), PROJECT.into()),
             (gist.executable.to_string(), EXECUTABLE.into()),
         ],
     };

@@ -2,9 +2,9 @@
 
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
-use super::own_files::named_files;
 use super::run::{Entry, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
+use super::surroundings::{Surroundings, needed};
 use crate::compile::{Compiler, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::gist::read_manifest;
@@ -12,7 +12,6 @@ use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
 use serde::Serialize;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The fault classes, in the order they are looked for; the first that applies is the verdict.
@@ -65,6 +64,8 @@ pub struct Verified {
     pub comparison: Option<Comparison>,
     /// What ran, when it ran.
     pub run: Option<VerificationRun>,
+    /// In which surroundings it does what the project does, when it does so only there.
+    pub needs: Option<Surroundings>,
 }
 
 /// A gist's run.
@@ -78,7 +79,7 @@ pub struct VerificationRun {
 
 impl Verified {
     fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
-        Verified { verdict, reason: reason.into(), comparison: None, run: None }
+        Verified { verdict, reason: reason.into(), comparison: None, run: None, needs: None }
     }
 }
 
@@ -148,8 +149,14 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         names: claim.gist_names.to_vec(),
         types: claim.types.to_vec(),
     };
-    let (outcome, coverage) = gist_run(claim.target, &run, claim.entry, claim.reference, claim.timeout)?;
+    let run_in = |around| gist_run(claim.target, &run, claim.entry, claim.reference, around, claim.timeout);
+    let (outcome, coverage) = run_in(Surroundings::Nothing)?;
     let comparison = compare(&claim.reference.outcome, &outcome);
+    let needs = if comparison.equal || outcome.exit == ExitClass::TimeOut {
+        None
+    } else {
+        needed(|around| Ok(compare(&claim.reference.outcome, &run_in(around)?.0).equal))?
+    };
     let verdict = match (&comparison, outcome.exit) {
         (c, _) if c.equal => Verdict::Ok,
         (_, ExitClass::Signal(_) | ExitClass::TimeOut) if claim.reference.outcome.exit != outcome.exit => Verdict::Crash,
@@ -162,13 +169,6 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         }
         _ => comparison.diff.clone(),
     };
-    let files = if verdict == Verdict::Ok { BTreeSet::new() } else { named_files(gist, &claim.target.package_dir) };
-    let reason = if files.is_empty() {
-        reason
-    } else {
-        let files: Vec<String> = files.into_iter().collect();
-        format!("its code names files of the package, which a gist does not have: {}\n{reason}", files.join(", "))
-    };
     let run = VerificationRun { text: injected.text, coverage };
-    Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run) })
+    Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run), needs })
 }

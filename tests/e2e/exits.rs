@@ -92,11 +92,52 @@ fn a_gist_that_can_not_be_read_is_named() {
 fn a_gist_that_does_not_verify_never_stands_under_the_name_of_the_result() {
     let project = Project::new("reads_file");
     let gist = project.beside("gist.rs");
-    let ran = project.gistify(["the_answer_is_on_disk", "-o", gist.as_str()]);
-    ran.assert_code(100).assert_says("output-differs").assert_says("No such file or directory");
-    ran.assert_says("names files of the package, which a gist does not have: data/answer.txt");
+    let ran = project.gistify(["the_answer_is_beside_this_file", "-o", gist.as_str()]);
+    ran.assert_code(100).assert_says("output-differs").assert_says("assertion failed: here.join");
     assert!(!gist.exists());
     assert!(project.beside("gist.unverified.rs").exists());
+}
+
+#[test]
+fn a_test_that_reads_files_by_a_relative_path_is_not_supported_and_they_are_named() {
+    let project = Project::new("reads_file");
+    let gist = project.beside("gist.rs");
+    let before = project.files();
+    for (test, files) in [
+        ("the_answer_is_on_disk", "`data/answer.txt`"),
+        ("an_answer_is_found_by_its_language", "`data/{language}.txt`"),
+        ("the_folder_has_one_answer", "`data`"),
+        ("a_wrong_answer_fails", "`data/answer.txt`"),
+    ] {
+        let ran = project.gistify([test, "-o", gist.as_str()]);
+        ran.assert_code(5).assert_says(&format!(
+            "error: {test}: not supported: when it runs it needs files of {}: {files}. There its gist does the same, \
+             but not elsewhere; what is read at compile time (`env!`, `include_str!`, `include_bytes!`) comes with a gist",
+            project.root
+        ));
+        assert!(!gist.exists() && !project.beside("gist.unverified.rs").exists());
+    }
+    assert_eq!(project.files(), before);
+}
+
+#[test]
+fn a_test_that_reads_cargos_environment_is_not_supported_and_its_variables_are_named() {
+    let project = Project::new("reads_file");
+    let ran = project.gistify(["cargo_says_where_the_answer_is"]);
+    ran.assert_code(5).assert_says(&format!(
+        "it needs cargo's environment in {}: `CARGO_MANIFEST_DIR`, `data/answer.txt`. There its gist",
+        project.root
+    ));
+}
+
+#[test]
+fn a_test_that_needs_more_than_its_gist_has_is_reported_as_one_that_is_not_supported() {
+    let project = Project::new("reads_file");
+    let ran = project.gistify(["the_answer_is_on_disk", "--message-format", "json"]);
+    let report = &ran.assert_code(5).reports()[0];
+    assert_eq!((&report["verdict"], &report["gist"]), (&"unsupported".into(), &serde_json::Value::Null));
+    assert!(report["error"].as_str().unwrap().contains("`data/answer.txt`"), "{report}");
+    assert_eq!(report["metrics"]["execution_fidelity"], serde_json::Value::Null);
 }
 
 #[test]
@@ -105,6 +146,7 @@ fn a_test_that_knows_the_packages_folder_is_not_supported() {
     let gist = project.beside("gist.rs");
     let ran = project.gistify(["the_answer_is_in_the_package", "-o", gist.as_str()]);
     ran.assert_code(5).assert_says("holds a path into the project").assert_says("CARGO_MANIFEST_DIR");
+    ran.assert_says("and names there `data/answer.txt`");
     assert!(!gist.exists() && !project.beside("gist.unverified.rs").exists());
 }
 

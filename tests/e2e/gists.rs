@@ -83,3 +83,13 @@ fn a_dependency_stays_one_and_is_pinned() {
     // Procedural macros may read these.
     assert!(gist.contains("//! name = \"deps\"\n//! version = \"0.1.0\"\n"), "{gist}");
 }
+
+#[test]
+fn a_target_that_begins_with_a_digit_becomes_a_module_all_the_same() {
+    let project = Project::new("integration");
+    let tests = project.root.join("tests");
+    fs_err::rename(tests.join("words.rs"), tests.join("2_words.rs")).unwrap();
+    let ran = project.gistify(["--test", "2_words", "words_are_counted", "-o", "-"]);
+    let gist = &ran.assert_code(0).stdout;
+    assert!(gist.contains("\nmod _2_words {\n"), "{gist}");
+}

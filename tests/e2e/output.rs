@@ -63,6 +63,13 @@ fn the_summary_has_size_scores_place_and_the_line_that_runs_it() {
 }
 
 #[test]
+fn a_gist_is_shown_as_it_is_seen_from_here() {
+    let ran = Project::new("modules").gistify(["all_modules"]);
+    ran.assert_says("        Gist target/gistify/gists/modules-tests-all_modules_are_found.rs\n");
+    ran.assert_says("         Run cd target/gistify/gists && rustc --edition 2021 --test modules-");
+}
+
+#[test]
 fn quiet_means_that_only_data_is_printed() {
     let project = Project::new("modules");
     let ran = project.gistify(["all_modules", "-q", "-o", "-"]);
@@ -75,6 +82,6 @@ fn an_older_gist_is_replaced_only_by_a_verified_one() {
     let project = Project::new("reads_file");
     let gist = project.beside("gist.rs");
     fs_err::write(&gist, "// older").unwrap();
-    project.gistify(["the_answer_is_on_disk", "-o", gist.as_str()]).assert_code(100);
+    project.gistify(["the_answer_is_beside_this_file", "-o", gist.as_str()]).assert_code(100);
     assert_eq!(fs_err::read_to_string(&gist).unwrap(), "// older");
 }

@@ -43,6 +43,14 @@ fn a_program_with_a_library_reads_its_input_and_its_arguments() {
 }
 
 #[test]
+fn the_summary_runs_a_program_from_where_its_files_are() {
+    let project = Project::new("programs");
+    fs_err::write(project.root.join("in.txt"), TEXT).unwrap();
+    let ran = project.gistify(["--bin", "programs", "--stdin", "in.txt", "-o", "target/g.rs", "--", "--at-least=3"]);
+    ran.assert_code(0).assert_says("         Run cargo gistify run target/g.rs -- --at-least=3 < in.txt\n");
+}
+
+#[test]
 fn an_error_that_main_returns_is_its_outcome() {
     let (project, gist, text) = gist("programs", &["--bin", "programs", "--", "--nonsense"]);
     let ran = run(&project, &gist, &text);
@@ -154,9 +162,12 @@ fn a_program_that_prints_too_much_to_compare_is_not_supported() {
 }
 
 #[test]
-fn a_program_that_reads_a_file_where_it_runs_does_not_verify() {
-    let ran = Project::new("programs").gistify(["--bin", "ends", "-o", "g.rs", "--", "file"]);
-    ran.assert_code(100).assert_says("No such file or directory");
+fn a_program_that_reads_a_file_where_it_runs_is_not_supported_and_the_file_is_named() {
+    let project = Project::new("programs");
+    let ran = project.gistify(["--bin", "ends", "-o", "g.rs", "--", "file"]);
+    ran.assert_code(5).assert_says(&format!("it needs files of {}: `Cargo.toml`. There its gist", project.root));
+    ran.assert_says("give it the text with --stdin");
+    assert!(!project.root.join("g.rs").exists() && !project.root.join("g.unverified.rs").exists());
 }
 
 #[test]
