@@ -19,6 +19,7 @@ use crate::trace::{Coverage, CoverageMap};
 use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
 use crate::verify::own_files::{list, named_behind, strings};
 use crate::verify::run::{Entry, REFERENCE_RUNS, project_run, reference};
+use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
@@ -219,13 +220,15 @@ impl<'w> Session<'w> {
             Level::Bundle => &[],
         };
         self.self_contained(&name, &reduced.text)?;
-        let check = |text: &str, map: &SourceMap| -> Result<(Gist, Verified)> {
+        let check = |text: &str, map: &SourceMap, level: Level| -> Result<(Gist, Verified)> {
             let gist = finish(text, map, &self.prepared.bundle, &facts)?;
             let verified = verify(&gist.text, Some(&gist.map), &claim, &compiler)?;
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
-            match verified.needs {
+            let named = |needs: &Surroundings| !needs.names(&gist.text, &entry, self.target).is_empty();
+            match verified.needs.filter(|needs| level == Level::Bundle || named(needs)) {
+                // Where the code names nothing, a test may have ended otherwise by chance: a wider text will tell.
                 None => Ok((gist, verified)),
                 // No other text would end differently.
                 Some(needs) => {
@@ -234,7 +237,8 @@ impl<'w> Session<'w> {
                 }
             }
         };
-        let (mut gist, mut verified) = timed(&mut stages, "verify", || check(&reduced.text, &reduced.map))?;
+        let (mut gist, mut verified) =
+            timed(&mut stages, "verify", || check(&reduced.text, &reduced.map, options.goal.level))?;
         for &level in levels {
             if verified.verdict == Verdict::Ok {
                 break;
@@ -243,7 +247,7 @@ impl<'w> Session<'w> {
             let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &compiler))?;
             // A wider text that leads back into the project proves nothing.
             if self.self_contained(&name, &wider.text).is_ok() {
-                (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map))?;
+                (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map, level))?;
             }
         }
         let metrics = timed(&mut stages, "score", || self.metrics(&gist.text, &verified, &coverage))?;

@@ -242,9 +242,10 @@ impl Printer<'_> {
                     self.flush();
                 }
                 Token::Open(c, _) => {
-                    inside.push(*c);
-                    // What a macro repeats begins a line of its own.
+                    // What a macro repeats begins a line of its own, and is where it stands.
                     let repeats = self.line.last() == Some(&Token::Punct('$', false));
+                    let around = inside.last().copied();
+                    inside.push(around.filter(|_| repeats).unwrap_or(*c));
                     self.line.push(token.clone());
                     if let (true, Token::Open(_, close)) = (repeats, token) {
                         repetitions.push(*close);

@@ -34,23 +34,28 @@ pub fn needed(mut same: impl FnMut(Surroundings) -> Result<bool>) -> Result<Opti
 }
 
 impl Surroundings {
-    /// Why there is no gist of what needs them, and what to do instead.
+    /// What the code, or a program's own arguments, name of them: files and folders, variables.
     #[must_use]
-    pub fn reason(self, gist: &str, entry: &Entry, target: &TestTarget) -> String {
+    pub fn names(self, gist: &str, entry: &Entry, target: &TestTarget) -> BTreeSet<String> {
         let own = match entry {
             Entry::Program(program) if !program.by_cargo => program.args.as_slice(),
             _ => &[],
         };
         let strings: BTreeSet<String> = strings(gist).into_iter().chain(own.iter().cloned()).collect();
+        let files = named_in(entry.dir(target), &strings);
+        let variables = target.call.env.keys().filter(|name| self == Surroundings::Environment && strings.contains(*name));
+        variables.cloned().chain(files).collect()
+    }
+
+    /// Why there is no gist of what needs them, and what to do instead.
+    #[must_use]
+    pub fn reason(self, gist: &str, entry: &Entry, target: &TestTarget) -> String {
         let folder = entry.dir(target);
-        let files = named_in(folder, &strings);
-        let (needs, names) = match self {
-            Surroundings::Environment => {
-                let variables = target.call.env.keys().filter(|name| strings.contains(*name)).cloned();
-                ("cargo's environment in", variables.chain(files).collect())
-            }
-            _ if files.is_empty() => ("to run in", files),
-            _ => ("files of", files),
+        let names = self.names(gist, entry, target);
+        let needs = match self {
+            Surroundings::Environment => "cargo's environment in",
+            _ if names.is_empty() => "to run in",
+            _ => "files of",
         };
         let named = if names.is_empty() { String::new() } else { format!(": {}", list(&names)) };
         let advice = match entry {

@@ -130,6 +130,14 @@ impl Matcher<'_> {
                 [TokenTree::Ident(name), TokenTree::Punct(bang), TokenTree::Group(arguments), ..],
                 [TokenTree::Literal(value), ..],
             ) if bang.as_char() == '!' && self.included(&name.to_string(), arguments, value) => Some((3, 1)),
+            // A predicate that the build has decided.
+            ([a, b, TokenTree::Group(_), ..], [c, d, TokenTree::Group(decided), ..])
+                if starts(&[a.clone(), b.clone()], &["cfg", "!"])
+                    && starts(&[c.clone(), d.clone()], &["cfg", "!"])
+                    && ["all()", "any()"].contains(&decided.stream().to_string().replace(' ', "").as_str()) =>
+            {
+                Some((3, 3))
+            }
             _ => None,
         }
     }
@@ -257,6 +265,12 @@ mod tests {
 
     fn plainly(original: &str, gist: &str) -> Option<String> {
         differ(original, gist, &Rules::default())
+    }
+
+    #[test]
+    fn a_predicate_may_be_decided() {
+        assert_eq!(plainly("f(cfg!(feature = \"x\"))", "f(cfg!(all()))"), None);
+        assert!(plainly("f(cfg!(feature = \"x\"))", "f(cfg!(feature = \"y\"))").is_some());
     }
 
     #[test]
