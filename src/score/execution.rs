@@ -12,7 +12,7 @@ pub struct Execution {
     pub executed: usize,
     /// Every line that never ran.
     pub idle: BTreeSet<usize>,
-    /// Those of them that rustc demands ([`Demanded`]).
+    /// Those of them that rustc demands.
     pub demanded: BTreeSet<usize>,
 }
 
