@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 
 /// How long a test may take in the project unless told otherwise.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+/// How often the gist of a test that goes other ways from run to run has to end as the test does.
+const RUNS_WHERE_IT_VARIES: usize = 5;
 
 /// How a gist is to be made.
 #[derive(Clone, Debug)]
@@ -170,15 +172,24 @@ impl<'w> Session<'w> {
         let (reduced, rest) = std::thread::scope(|scope| {
             // The other reference runs wait for nothing.
             let runs = scope.spawn(|| {
-                (1..REFERENCE_RUNS).map(|_| project_run(self.target, &entry, None, limit)).collect::<Result<Vec<_>>>()
+                (1..REFERENCE_RUNS)
+                    .map(|_| project_run(self.target, &entry, Some(&self.coverage_map), limit))
+                    .collect::<Result<Vec<_>>>()
             });
             let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler));
             (reduced, runs.join())
         });
         let rest = rest.map_err(|_| Error::Internal("a reference run panicked".into()))?;
-        let reduced = reduced?;
+        let (mut reduced, mut ran) = (reduced?, ran);
         let mut runs = vec![first];
         runs.extend(rest?);
+        // A test that goes other ways from run to run: what any of them took is kept.
+        let varies = runs.iter().filter_map(|run| run.coverage()).any(|other| !other.ran_the_same(&coverage));
+        if varies {
+            let all = Coverage::of_runs(runs.iter().filter_map(|run| run.coverage()));
+            ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &all);
+            reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler))?;
+        }
         let reference = reference(self.target, &entry, runs, limit)?;
 
         stage("Verifying", &name);
@@ -212,6 +223,7 @@ impl<'w> Session<'w> {
             project_map: &self.prepared.bundle.map,
             types: &types,
             timeout: limit,
+            runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
         };
         // Should the smallest text not verify, wider ones are tried: the last is the whole crate.
         let levels: &[Level] = match options.goal.level {

@@ -115,6 +115,26 @@ pub fn read(executables: &[&Utf8Path], profile_dir: &Utf8Path) -> Result<Coverag
 }
 
 impl Coverage {
+    /// Whether the same regions ran as in another run of the same executables.
+    #[must_use]
+    pub fn ran_the_same(&self, other: &Coverage) -> bool {
+        let ran = |coverage: &Coverage| -> Vec<bool> {
+            coverage.functions.iter().flat_map(|f| &f.regions).map(|region| region.count > 0).collect()
+        };
+        ran(self) == ran(other)
+    }
+
+    /// What several runs of the same executables did, taken together.
+    #[must_use]
+    pub fn of_runs<'c>(runs: impl IntoIterator<Item = &'c Coverage>) -> Coverage {
+        let mut runs = runs.into_iter();
+        let mut all = runs.next().cloned().unwrap_or_default();
+        for run in runs.filter(|run| run.files == all.files).collect::<Vec<_>>() {
+            all.functions.extend(run.functions.iter().cloned());
+        }
+        all
+    }
+
     /// No process left a profile, so nothing is known about what ran (every count is 0). That is what a
     /// process leaves that aborts (`process::abort`, `panic = "abort"`, a stack overflow) or is killed.
     #[must_use]

@@ -58,6 +58,18 @@ fn spans(regions: &[Region]) -> Vec<(usize, usize, usize, usize, u64)> {
 }
 
 #[test]
+fn runs_that_go_other_ways_are_told_apart_and_taken_together() {
+    let main =
+        "fn main() {\n  if std::env::args().count() > 1 {\n    a();\n  } else {\n    b();\n  }\n}\nfn a() {}\nfn b() {}\n";
+    let program = Program::new(&[("src/main.rs", main)], &[]);
+    let [one, again, other] = [&[][..], &[], &["x"]].map(|args| program.run(args, "%p.profraw"));
+    assert!(one.ran_the_same(&again) && !one.ran_the_same(&other));
+    let called = |coverage: &Coverage| coverage.called().map(|f| f.name.clone()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(called(&Coverage::of_runs([&one, &again])), called(&one));
+    assert_eq!(called(&Coverage::of_runs([&one, &other])).into_iter().collect::<Vec<_>>(), ["t::a", "t::b", "t::main"]);
+}
+
+#[test]
 fn columns_count_bytes_from_one_and_ends_are_exclusive() {
     let c = trace("fn main() { let ää = \"ö\"; let _ = ää; }\n");
     assert_eq!(spans(&c.functions[0].regions)[..3], [(1, 1, 1, 10, 1), (1, 17, 1, 21, 1), (1, 24, 1, 28, 1)]);
