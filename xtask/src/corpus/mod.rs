@@ -84,6 +84,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Where the results go: those with stubs are kept apart.
+    fn results(&self, work: &Path) -> PathBuf {
+        work.join(if self.allow_stubs { "results-stubs.jsonl" } else { "results.jsonl" })
+    }
+
     /// The command as the page shows it: what was selected, no paths.
     fn command(&self) -> String {
         let mut out = String::from("cargo xtask corpus");
@@ -118,7 +123,7 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let work = args.work.clone().unwrap_or_else(|| repository.join("target/corpus"));
     fs::create_dir_all(&work)?;
     let work = fs::canonicalize(work)?;
-    let results = work.join(if args.allow_stubs { "results-stubs.jsonl" } else { "results.jsonl" });
+    let results = args.results(&work);
     let selection = Selection { sizes: args.sizes.clone(), crates: args.crates.clone(), limit: args.limit };
     let rows = rows::select(&selection)?;
     if !args.report_only {
@@ -169,7 +174,7 @@ impl Session {
             locks: repository.join("xtask/corpus/locks"),
             tool,
             clean: tempfile::tempdir()?,
-            results: Mutex::new(work.join("results.jsonl")),
+            results: Mutex::new(args.results(work)),
             done: AtomicUsize::new(0),
             total,
         })
