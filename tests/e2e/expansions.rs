@@ -111,7 +111,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "items_are_handed_on",
-        items: "macro_rules! all { ($($i:item)*) => { $(one! { $i })* } } macro_rules! one { ($i:item) => { #[allow(dead_code)] $i } } all! { #[derive(Debug, PartialEq)] pub enum E { A, B(u8) } impl E { fn f(&self) -> u8 { 1 } } const N: usize = { 1 + 1 }; fn g<T: Into<u8>>(t: T) -> u8 where T: Copy { t.into() } type T = [u8; N]; }",
+        items: "macro_rules! all { ($($i:item)*) => { $(one! { $i })* } } macro_rules! one { ($i:item) => { #[cfg(all())] $i } } all! { #[derive(Debug, PartialEq)] pub enum E { A, B(u8) } impl E { fn f(&self) -> u8 { 1 } } const N: usize = { 1 + 1 }; fn g<T: Into<u8>>(t: T) -> u8 where T: Copy { t.into() } type T = [u8; N]; }",
         value: "(E::B(1), E::A.f(), g(3), T::default())",
     },
     Case {
