@@ -7,6 +7,7 @@ use super::made::Made;
 use super::nodes::{Kind, NodeId, Tree};
 use super::types::{Header, Ty};
 use crate::bundle::Bundle;
+use crate::source::tokens::words;
 use crate::trace::Coverage;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,7 @@ pub(super) fn macro_calls(
         let Some(region) = function.regions.first() else { continue };
         let Some(file) = files.get(region.file).copied().flatten() else { continue };
         let at = bundle.map.files[file].offset(region.start);
-        let path: BTreeSet<&str> = function.name.split(|c: char| !(c.is_alphanumeric() || c == '_')).collect();
+        let path: BTreeSet<&str> = words(&function.name).collect();
         for image in bundle.map.images(file, at) {
             let node = tree.at(image);
             let ways = known_calls(tree, node, &function.name, &path);

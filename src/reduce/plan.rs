@@ -2,11 +2,12 @@
 
 use super::graph::Graph;
 use super::hoist::Hoist;
+use super::made::Made;
 use super::nodes::{Kind, NodeId, Tree};
 use super::std_traits::is_required;
 use super::{Goal, Level};
 use crate::source::edit::{Edit, Piece, apply};
-use crate::source::tokens::idents;
+use crate::source::tokens::{idents, words};
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
@@ -164,6 +165,11 @@ impl<'a> Plan<'a> {
     /// Whether the node stands in the text: neither it nor anything around it is cut.
     pub(super) fn stands(&self, id: NodeId) -> bool {
         !self.cut[id] && self.tree.ancestors(id).all(|a| !self.cut[a])
+    }
+
+    /// What calls that stand make of what is written at a node.
+    pub(super) fn made_at(&self, id: NodeId) -> impl Iterator<Item = &'a Made> {
+        self.tree.made.at(id).filter(|made| made.by.iter().all(|&call| self.stands(call)))
     }
 
     /// Whether the node stands, and may be cut by what looks for idle things.
@@ -502,6 +508,5 @@ fn outside(range: Range<usize>, gaps: &[Range<usize>]) -> Vec<Range<usize>> {
 /// Whether code has one of some names, outside of comments at the ends of its lines.
 pub(super) fn named(code: &str, names: &BTreeSet<String>) -> bool {
     let code = code.lines().map(|line| line.split("//").next().unwrap_or(line));
-    let mut words = code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_')));
-    words.any(|w| names.contains(w))
+    code.flat_map(words).any(|w| names.contains(w))
 }

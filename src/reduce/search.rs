@@ -244,8 +244,7 @@ fn idle(plan: &Plan<'_>, checked: &Checked, pieces: &[Piece]) -> Vec<NodeId> {
             {
                 let flagged = made.entry(at).or_default();
                 *flagged += 1;
-                let ways = tree.made.at(at).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
-                if *flagged >= ways.count() {
+                if *flagged >= plan.made_at(at).count() {
                     out.push(at);
                 }
             }

@@ -4,7 +4,7 @@
 //! can. What a fragment took is one token for other macros, in a group without delimiters, but for identifiers, lifetimes
 //! and token trees. Hygiene is not looked at, and `${…}` is not known: such a rule makes nothing here.
 
-use crate::source::tokens::is_punct;
+use crate::source::tokens::{is_punct, macro_rules};
 use proc_macro2::{Delimiter, Group, Ident, Punct, Spacing, TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
 use syn::parse::{ParseStream, Parser};
@@ -57,15 +57,11 @@ impl Macro {
     #[must_use]
     pub fn new(definition: TokenStream) -> Macro {
         let list: Vec<TokenTree> = definition.into_iter().collect();
-        let rules = list.windows(4).filter_map(|window| match window {
-            [TokenTree::Group(matcher), eq, gt, TokenTree::Group(body)]
-                if is_punct(Some(eq), '=') && is_punct(Some(gt), '>') =>
-            {
-                Some(Rule { matcher: parts(matcher.stream()), body: body.stream().into_iter().collect() })
-            }
-            _ => None,
-        });
-        Macro { rules: rules.collect() }
+        let read = |(matcher, body, _): (&Group, &Group, usize)| Rule {
+            matcher: parts(matcher.stream()),
+            body: body.stream().into_iter().collect(),
+        };
+        Macro { rules: macro_rules(&list).map(read).collect() }
     }
 
     /// What a call with these tokens makes; `None` when no rule takes them, or that can't be told, or when it is more than

@@ -1,6 +1,6 @@
 //! Tokens of a text by byte range, and the comments and white space between them.
 
-use proc_macro2::{Delimiter, Spacing, Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Spacing, Span, TokenStream, TokenTree};
 use std::ops::Range;
 
 /// The byte range of a span in the text that was parsed.
@@ -50,6 +50,24 @@ pub fn idents(tokens: TokenStream) -> Vec<String> {
         }
     });
     out
+}
+
+/// The matcher and the body of each rule of a `macro_rules!`, and where behind the body the list goes on, from the tokens between
+/// its braces.
+pub fn macro_rules(list: &[TokenTree]) -> impl Iterator<Item = (&Group, &Group, usize)> {
+    list.windows(4).enumerate().filter_map(|(i, window)| match window {
+        [TokenTree::Group(matcher), eq, gt, TokenTree::Group(body)]
+            if is_punct(Some(eq), '=') && is_punct(Some(gt), '>') =>
+        {
+            Some((matcher, body, i + 4))
+        }
+        _ => None,
+    })
+}
+
+/// The words of code or of a message: names, keywords, numbers.
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
 }
 
 /// Tokens in groups: a token that begins on a later line than the one before it ends begins another.

@@ -1,6 +1,6 @@
 //! The rules of a `macro_rules!`, what they make in a form that parses and in which every byte keeps its place.
 
-use crate::source::tokens::{is_punct, range};
+use crate::source::tokens::{is_punct, macro_rules, range};
 use proc_macro2::{Group, TokenStream, TokenTree};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,21 +55,14 @@ impl Rule {
 #[must_use]
 pub fn rules(tokens: TokenStream, text: &str) -> Vec<Rule> {
     let list: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut rules = Vec::new();
-    for (i, window) in list.windows(4).enumerate() {
-        let [TokenTree::Group(matcher), TokenTree::Punct(eq), TokenTree::Punct(gt), TokenTree::Group(body)] = window else {
-            continue;
-        };
-        if eq.as_char() != '=' || gt.as_char() != '>' {
-            continue;
-        }
-        let end = match list.get(i + 4) {
-            Some(semicolon) if is_punct(Some(semicolon), ';') => range(semicolon.span()).end,
-            _ => range(body.span()).end,
-        };
-        rules.push(rule(matcher.clone(), body, range(matcher.span()).start..end, text));
-    }
-    rules
+    let end = |body: &Group, behind: usize| match list.get(behind) {
+        Some(semicolon) if is_punct(Some(semicolon), ';') => range(semicolon.span()).end,
+        _ => range(body.span()).end,
+    };
+    let read = |(matcher, body, behind): (&Group, &Group, usize)| {
+        rule(matcher.clone(), body, range(matcher.span()).start..end(body, behind), text)
+    };
+    macro_rules(&list).map(read).collect()
 }
 
 fn rule(matcher: Group, body: &Group, range_: Range<usize>, text: &str) -> Rule {

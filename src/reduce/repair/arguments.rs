@@ -7,6 +7,7 @@ use crate::reduce::demand::{operator, operator_at_end, operator_of_method};
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::plan::Plan;
 use crate::reduce::types::{Header, Ty};
+use crate::source::tokens::words;
 use std::collections::BTreeSet;
 
 /// Functions of traits that take the type that the trait is given.
@@ -26,12 +27,11 @@ impl Repairer {
     /// The impls that would take what is not taken.
     pub(super) fn not_taken(&self, plan: &Plan<'_>, fault: &Fault<'_>) -> Vec<Header> {
         if fault.code == "E0507" {
-            let place = fault.definitions.first().or(fault.places.first());
-            let demand = moved(&fault.full, place.map_or("", |&at| &plan.text[at..]));
+            let demand = moved(&fault.full, fault.token().map_or("", |at| &plan.text[at..]));
             return demand.into_iter().flat_map(|(ty, trait_)| by_reference(plan, &ty, trait_)).collect();
         }
         let Some((expected, found)) = mismatch(&fault.full).filter(|_| fault.code == "E0308") else { return Vec::new() };
-        let Some(&place) = fault.definitions.first().or(fault.places.first()) else { return Vec::new() };
+        let Some(place) = fault.token() else { return Vec::new() };
         let before = plan.text[..place].trim_end();
         let (owner, traits) = if fault.full.contains("arguments to this") {
             let (owner, function) = callee(before);
@@ -60,8 +60,7 @@ impl Repairer {
     fn inferred(&self, plan: &Plan<'_>, place: usize, expected: &Ty, found: &Ty) -> Vec<Header> {
         let tree = plan.tree;
         let code = plan.text[place..].lines().next().unwrap_or_default();
-        let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty());
-        let functions = words
+        let functions = words(code)
             .flat_map(|w| self.named(w))
             .filter(|&n| matches!(tree.nodes[n].kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn) && plan.stands(n));
         let used = functions.flat_map(|f| plan.graph.uses[f].iter().copied());
@@ -119,8 +118,7 @@ impl Repairer {
         let mut types = Vec::new();
         for at in fault.places.iter().chain(&fault.definitions).map(|&place| tree.at(place)) {
             let Some(owner) = tree.ancestors(at).find(|&a| tree.nodes[a].header.is_some()) else { continue };
-            let made = tree.made.at(owner).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
-            let headers = made.filter_map(|made| made.header.as_ref()).chain(&tree.nodes[owner].header);
+            let headers = plan.made_at(owner).filter_map(|made| made.header.as_ref()).chain(&tree.nodes[owner].header);
             types.extend(headers.map(|header| header.self_ty.clone()).filter(|ty| !ty.is_any()));
         }
         types
@@ -139,9 +137,8 @@ pub(super) fn standing<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (NodeId, 
     let tree = plan.tree;
     let impls = tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::TraitImpl && plan.stands(*i));
     impls.flat_map(|(i, node)| {
-        let made = tree.made.at(i).filter(|made| made.by.iter().all(|&call| plan.stands(call)));
         let written = node.header.as_ref().filter(|_| tree.made.at(i).next().is_none());
-        made.filter_map(|made| made.header.as_ref()).chain(written).map(move |header| (i, header))
+        plan.made_at(i).filter_map(|made| made.header.as_ref()).chain(written).map(move |header| (i, header))
     })
 }
 

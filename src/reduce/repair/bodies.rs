@@ -6,6 +6,7 @@ use crate::reduce::demand::cut_impls;
 use crate::reduce::graph::identifier;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::plan::Plan;
+use crate::source::tokens::words;
 use std::collections::BTreeSet;
 
 impl Repairer {
@@ -61,7 +62,7 @@ pub(super) fn variants(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) 
             let name = fault.words.first().map_or("", String::as_str);
             let uses = |&&c: &&NodeId| {
                 let text = &plan.text[tree.nodes[c].range.clone()];
-                text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == name)
+                words(text).any(|w| w == name)
             };
             remedy.restore.extend(tree.children[e].iter().filter(|&&c| tree.nodes[c].kind == Kind::Variant).filter(uses));
             return;
@@ -88,7 +89,7 @@ pub(super) fn types_of_variable(plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut
     if name.is_empty() {
         return false;
     }
-    let names = |code: &str| code.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w == name);
+    let names = |code: &str| words(code).any(|w| w == name);
     let first = cut_statements(plan, place, |code| assigns(code, name))
         .into_iter()
         .next()
@@ -173,7 +174,7 @@ pub(super) fn fall_back(repairer: &Repairer, plan: &Plan<'_>, fault: &Fault<'_>,
         let cut_here = || outermost_cuts(plan, f);
         let about = |&i: &NodeId| {
             let text = &plan.text[tree.nodes[i].range.clone()];
-            text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|w| w.len() > 1 && names.contains(w))
+            words(text).any(|w| w.len() > 1 && names.contains(w))
         };
         if effort == 0 && add(remedy, &mut cut_here().into_iter().filter(about)) {
             return;

@@ -6,6 +6,7 @@ use crate::reduce::demand::{bounds, of_method, of_operator};
 use crate::reduce::graph::{back, outermost};
 use crate::reduce::types::Header;
 use crate::source::edit::Piece;
+use crate::source::tokens;
 
 /// One error, in terms of the bundle.
 pub(super) struct Fault<'a> {
@@ -23,14 +24,21 @@ pub(super) struct Fault<'a> {
     pub(super) bounds: Vec<Header>,
 }
 
+impl Fault<'_> {
+    /// Where the token that it is about is written, be it in a macro's definition.
+    pub(super) fn token(&self) -> Option<usize> {
+        self.definitions.first().or(self.places.first()).copied()
+    }
+}
+
 /// What stands between backticks, split into identifiers.
 pub(super) fn words(text: &str, out: &mut Vec<String>) {
     for (i, quoted) in text.split('`').enumerate() {
         if i % 2 == 0 {
             continue;
         }
-        for w in quoted.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
-            if !w.is_empty() && !out.iter().any(|o| o == w) {
+        for w in tokens::words(quoted) {
+            if !out.iter().any(|o| o == w) {
                 out.push(w.to_owned());
             }
         }

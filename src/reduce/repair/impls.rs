@@ -19,8 +19,8 @@ impl Repairer {
         let Some(first) = fault.words.first() else { return };
         // Of an adapter's method that no iterator is there for, the name stands in the code alone.
         let told_elsewhere = fault.message.contains("is not an iterator") || fault.code == "E0658";
-        let place = fault.definitions.first().or(fault.places.first()).filter(|_| told_elsewhere);
-        let in_code = place.map(|&at| identifier(&plan.text[at..]).to_owned());
+        let place = fault.token().filter(|_| told_elsewhere);
+        let in_code = place.map(|at| identifier(&plan.text[at..]).to_owned());
         let name = in_code.as_ref().unwrap_or(first);
         let words: BTreeSet<&String> = fault.words.iter().collect();
         let traits = with_method(name);
