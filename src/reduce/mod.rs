@@ -194,7 +194,9 @@ impl Prepared {
         let may_cut =
             |i: NodeId| goal.level == Level::Full && !whole[i] && !self.tree.ancestors(i).any(|around| evaluated[around]);
         let never = self.cuttable(ran, may_cut, goal);
-        let may_hoist = |body: NodeId| !goal.stubs && self.has_graph && may_cut(body);
+        // Where stubs are allowed, a function that never ran is one.
+        let stays = |block: NodeId| !goal.stubs || self.tree.function(block).is_some_and(|f| ran.ran[f]);
+        let may_hoist = |block: NodeId| self.has_graph && may_cut(block) && stays(block);
         let hoists = hoist::hoists(&self.bundle.text, &self.tree, &self.graph, ran, &never, may_hoist);
         let basis = Basis {
             text: &self.bundle.text,
