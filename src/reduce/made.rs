@@ -227,7 +227,9 @@ impl Expander<'_> {
         let before = self.out.list.len();
         let known = self.call(mac, chain, read);
         let call = self.place(mac);
-        let made = self.out.list[before..].iter().map(|made| made.node);
+        // A rule whose items can't be told is none of them.
+        let is_function = |&node: &NodeId| matches!(self.tree.nodes[node].kind, Kind::Fn | Kind::ImplFn | Kind::TraitFn);
+        let made = self.out.list[before..].iter().map(|made| made.node).filter(is_function);
         self.out.members.entry(call).or_default().extend(made);
         known
     }
@@ -382,6 +384,15 @@ mod unit {
     fn macros_that_macros_define_are_followed() {
         let text = "macro_rules! d { ($n:ident) => { macro_rules! $n { ($x:ident) => { struct $x; } } } }\nd!(m);\nm!(S);";
         assert_eq!(made(text), ["m by d!(m);", "S by d!(m); & m!(S);"]);
+    }
+
+    #[test]
+    fn a_rule_whose_items_can_not_be_told_is_no_member() {
+        let text = "macro_rules! f { ($($t:tt)*) => { fn $($t)* } }\nimpl A for B { f!(a() {}); }";
+        let tree = Tree::parse(text).unwrap();
+        assert_eq!(made(text), ["aSome(\"A\")/Some(\"B\") by f!(a() {});"]);
+        assert!(tree.made_members.values().all(Vec::is_empty));
+        assert!(tree.nodes.iter().all(|n| !n.for_trait_impls));
     }
 
     #[test]
