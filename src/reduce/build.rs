@@ -117,6 +117,7 @@ impl Builder<'_> {
             type_name: String::new(),
             trait_name: String::new(),
             header: None,
+            bounds: Vec::new(),
             of_elsewhere: false,
             group: 0..0,
             is_test: false,
@@ -538,6 +539,7 @@ impl<'ast> Visit<'ast> for Builder<'_> {
                 node.trait_name = header.trait_.head().unwrap_or_default().to_owned();
                 node.catch_all = header.self_ty.is_any();
                 node.header = Some(header);
+                node.bounds = Header::bounds_of(i, self.text);
                 node.of_elsewhere = Header::is_of_elsewhere(i);
                 self.attributes(id, &i.attrs);
                 let in_trait_impl = i.trait_.is_some();

@@ -30,6 +30,8 @@ pub struct Made {
     pub modules: Vec<String>,
     /// For an impl, and for the members of one: what for what.
     pub header: Option<Header>,
+    /// For an impl: what it asks of its parameters.
+    pub bounds: Vec<Header>,
     /// The type of the header is named by a path that seems to go into another crate.
     pub of_elsewhere: bool,
     /// The calls that it takes: those in rules on the way, and of the outermost one the elements that are in it, or
@@ -83,6 +85,7 @@ impl AllMade {
             if let Some(header) = &mut made.header {
                 header.resolve(aliases, made.of_elsewhere);
             }
+            made.bounds.iter_mut().for_each(|bound| bound.resolve(aliases, false));
         }
     }
 
@@ -170,7 +173,8 @@ impl Expander<'_> {
                 let header = Header::of(i, "");
                 self.of_elsewhere = Header::is_of_elsewhere(i);
                 if !chain.is_empty() {
-                    self.push(item, i.impl_token.span, String::new(), Some(header.clone()), chain);
+                    let made = self.push(item, i.impl_token.span, String::new(), Some(header.clone()), chain);
+                    made.bounds = Header::bounds_of(i, "");
                 }
                 i.items.iter().fold(true, |known, member| self.impl_member(member, &header, chain) & known)
             }
@@ -309,7 +313,7 @@ impl Expander<'_> {
         name: String,
         header: Option<Header>,
         chain: &[NodeId],
-    ) {
+    ) -> &mut Made {
         let node = self.tree.at(keyword.byte_range().start);
         let mut by: BTreeSet<NodeId> = chain.iter().copied().collect();
         let tree = self.tree;
@@ -330,7 +334,8 @@ impl Expander<'_> {
         by.retain(|c| !within.contains(c) && tree.nodes[*c].kind != Kind::File);
         let of_elsewhere = self.of_elsewhere && header.is_some();
         let modules = self.modules.clone();
-        self.out.list.push(Made { node, name, modules, header, of_elsewhere, by: by.into_iter().collect() });
+        let by = by.into_iter().collect();
+        self.out.list.push_mut(Made { node, name, modules, header, bounds: Vec::new(), of_elsewhere, by })
     }
 }
 

@@ -138,6 +138,8 @@ pub struct Node {
     pub trait_name: String,
     /// For an impl: what for what.
     pub header: Option<Header>,
+    /// For an impl: what it asks of its parameters.
+    pub bounds: Vec<Header>,
     /// For an impl: its type is named by a path that seems to go into another crate.
     pub of_elsewhere: bool,
     /// For an arm: the whole `match`. For a branch of the value of a block: that value.
@@ -257,6 +259,7 @@ impl Tree {
             if let Some(header) = &mut node.header {
                 header.resolve(&aliases, node.of_elsewhere);
             }
+            node.bounds.iter_mut().for_each(|bound| bound.resolve(&aliases, false));
         }
         tree.made = made;
         for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A type without its lifetimes and the paths to its names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ty {
     /// A type parameter or a macro's variable (which starts with `$`); `_` where nothing is known; `{integer}` and
     /// `{float}` for numbers whose type rustc has not chosen.
@@ -27,13 +27,15 @@ pub enum Ty {
 }
 
 /// What is on both sides of the `for` of an impl.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Header {
     /// The type.
     pub self_ty: Ty,
     /// The trait; without a name where there is none.
     pub trait_: Ty,
 }
+
+type Bounds = syn::punctuated::Punctuated<syn::TypeParamBound, syn::Token![+]>;
 
 /// What the variables of an impl stand for.
 pub type Bindings = BTreeMap<String, Ty>;
@@ -89,6 +91,35 @@ impl Header {
         let path = item.trait_.as_ref().map(|t| reader.path(&t.0));
         let trait_ = path.map_or(Ty::Named(String::new(), Vec::new()), |p| p.with_self(&self_ty));
         Header { self_ty, trait_ }
+    }
+
+    /// What an impl asks of its parameters and of the types in its `where`.
+    #[must_use]
+    pub fn bounds_of(item: &syn::ItemImpl, text: &str) -> Vec<Header> {
+        let generics = &item.generics;
+        let reader = Reader { parameters: generics.type_params().map(|p| p.ident.to_string()).collect(), text };
+        let mut out = Vec::new();
+        let mut ask = |self_ty: Ty, bounds: &Bounds| {
+            let traits = bounds.iter().filter_map(|bound| match bound {
+                syn::TypeParamBound::Trait(t) if t.maybe.is_none() => Some(&t.path),
+                _ => None,
+            });
+            out.extend(traits.map(|path| Header { self_ty: self_ty.clone(), trait_: reader.path(path).with_self(&self_ty) }));
+        };
+        generics.type_params().for_each(|p| ask(Ty::Any(p.ident.to_string()), &p.bounds));
+        for predicate in generics.where_clause.iter().flat_map(|w| &w.predicates) {
+            if let syn::WherePredicate::Type(p) = predicate {
+                ask(reader.ty(&p.bounded_ty), &p.bounds);
+            }
+        }
+        out
+    }
+
+    /// With what is known of its variables; `None` when nothing is known of its type.
+    #[must_use]
+    pub fn with(&self, bindings: &Bindings) -> Option<Header> {
+        let self_ty = self.self_ty.with(bindings);
+        (!self_ty.is_any()).then(|| Header { self_ty, trait_: self.trait_.with(bindings) })
     }
 
     /// Puts what aliases stand for in their place; `elsewhere` when the type is named by a path into another crate.
@@ -217,6 +248,14 @@ impl Ty {
             Ty::Tuple(parts) => Ty::Tuple(list(parts)),
             Ty::Dyn(traits) => Ty::Dyn(list(traits)),
             Ty::Any(_) | Ty::Other(_) => self.clone(),
+        })
+    }
+
+    /// With what variables stand for in their place.
+    fn with(&self, bindings: &Bindings) -> Ty {
+        self.map(&|t| match t {
+            Ty::Any(name) => Some(bindings.get(name).cloned().unwrap_or(Ty::Any("_".into()))),
+            _ => None,
         })
     }
 
@@ -435,6 +474,17 @@ mod unit {
         assert_eq!(fits("impl<T: X> Y for T {}", "Z", "Y"), Some(1));
         assert_eq!(fits("impl<T> Iterator for I<T> where T: X {}", "I<_>", "Iterator"), Some(0));
         assert_eq!(fits("impl<T: X> From<T::Item> for A {}", "A", "From<u8>"), Some(1));
+    }
+
+    #[test]
+    fn an_impl_asks_of_its_parameters_what_its_bounds_say() {
+        let text = "impl<S: Num + ?Sized, T> Rem<S> for V<S, T> where V<T>: Add<S>, T: Iterator<Item = S> {}";
+        let item = syn::parse_str(text).unwrap();
+        let bindings = Header::of(&item, text).fits(&demand("V<f32, X>", "Rem<f32>")).unwrap();
+        let asked: Vec<Header> = Header::bounds_of(&item, text).iter().filter_map(|b| b.with(&bindings)).collect();
+        assert_eq!(asked, [demand("f32", "Num"), demand("V<X>", "Add<f32>"), demand("X", "Iterator")]);
+        let unknown = Header::of(&item, text).fits(&demand("V<_, X>", "Rem")).unwrap();
+        assert_eq!(Header::bounds_of(&item, text)[0].with(&unknown), None);
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Repairer {
         let traits: BTreeSet<&str> =
             used.filter(|&t| tree.nodes[t].kind == Kind::Trait).map(|t| tree.nodes[t].name.as_str()).collect();
         let mut demands = Vec::new();
-        for (_, header) in standing(plan).filter(|(_, h)| h.trait_.head().is_some_and(|t| traits.contains(t))) {
+        for (_, header, _) in standing(plan).filter(|(_, h, _)| h.trait_.head().is_some_and(|t| traits.contains(t))) {
             let wanted = Header {
                 self_ty: header.self_ty.replaced(found, expected),
                 trait_: header.trait_.replaced(found, expected),
@@ -102,7 +102,7 @@ impl Repairer {
     /// The types for which a standing impl of a trait takes a type.
     fn types_taking(plan: &Plan<'_>, trait_: &str, taken: &Ty) -> Vec<Ty> {
         let mut types = Vec::new();
-        for (_, header) in standing(plan) {
+        for (_, header, _) in standing(plan) {
             let takes = matches!(&header.trait_, Ty::Named(name, list)
                 if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
             if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
@@ -132,20 +132,22 @@ fn mismatch(full: &str) -> Option<(Ty, Ty)> {
     Some((Ty::parse(expected)?, Ty::parse(found)?))
 }
 
-/// The impls of traits that stand: those that are written, and those that standing calls make.
-pub(super) fn standing<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (NodeId, &'p Header)> {
+/// The impls of traits that stand, with what they ask for: those that are written, and those that standing calls make.
+pub(super) fn standing<'p>(plan: &'p Plan<'_>) -> impl Iterator<Item = (NodeId, &'p Header, &'p [Header])> {
     let tree = plan.tree;
     let impls = tree.nodes.iter().enumerate().filter(|(i, n)| n.kind == Kind::TraitImpl && plan.stands(*i));
     impls.flat_map(|(i, node)| {
-        let written = node.header.as_ref().filter(|_| tree.made.at(i).next().is_none());
-        plan.made_at(i).filter_map(|made| made.header.as_ref()).chain(written).map(move |header| (i, header))
+        let written = (&node.header, &node.bounds);
+        let written = Some(written).filter(|_| tree.made.at(i).next().is_none());
+        let made = plan.made_at(i).map(|made| (&made.header, &made.bounds));
+        made.chain(written).filter_map(move |(header, bounds)| Some((i, header.as_ref()?, bounds.as_slice())))
     })
 }
 
 /// What an operator of a type's reference may be asked for: the impls of the type itself that stand say what it takes.
 fn by_reference(plan: &Plan<'_>, ty: &Ty, trait_: &str) -> Vec<Header> {
     let own =
-        standing(plan).map(|(_, header)| header).filter(|header| header.self_ty == *ty && header.trait_.is_named(trait_));
+        standing(plan).map(|(_, header, _)| header).filter(|header| header.self_ty == *ty && header.trait_.is_named(trait_));
     let self_ty = Ty::Ref(Box::new(ty.clone()));
     own.map(|header| Header { self_ty: self_ty.clone(), trait_: header.trait_.clone() }).collect()
 }

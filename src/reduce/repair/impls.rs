@@ -1,5 +1,6 @@
 //! Members and impls that a type lacks.
 
+use super::arguments::standing;
 use super::fault::Fault;
 use super::names::modules_around;
 use super::{MAX_GUESSES, Remedy, Repairer};
@@ -195,6 +196,8 @@ impl Repairer {
         let clone = Ty::Named("Clone".into(), Vec::new());
         let mut any = false;
         let mut demands: Vec<Header> = demands.cloned().collect();
+        // Impls may ask for each other.
+        let mut seen: BTreeSet<Header> = BTreeSet::new();
         while let Some(demand) = demands.pop() {
             let chosen = Header { self_ty: demand.self_ty.with_defaults(), trait_: demand.trait_.with_defaults() };
             let head = demand.self_ty.head().unwrap_or_default();
@@ -203,6 +206,10 @@ impl Repairer {
                 ways = self.best_for(plan, &demand);
             }
             ways = of_same_module(plan, fault, head, ways);
+            if ways.is_empty() {
+                let asked = self.asked_by_standing(plan, &chosen).into_iter().filter(|bound| seen.insert(bound.clone()));
+                demands.extend(asked);
+            }
             if ways.is_empty()
                 && let Ty::Ref(inner) = &demand.self_ty
                 && calls_clone(plan, fault)
@@ -284,6 +291,20 @@ impl Repairer {
         }
         let best = found.iter().map(|(rank, _)| *rank).min();
         found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, parts)| parts).collect()
+    }
+
+    /// What the impls that stand and seem to make a demand true ask of their parameters: an error of an operator names
+    /// the operator, and not the bound that is not met.
+    fn asked_by_standing(&self, plan: &Plan<'_>, demand: &Header) -> Vec<Header> {
+        let mut found: Vec<(usize, Vec<Header>)> = Vec::new();
+        for (_, header, bounds) in standing(plan) {
+            if let Some(bindings) = header.fits(demand) {
+                let asked = bounds.iter().filter_map(|bound| bound.with(&bindings)).filter(|bound| bound != demand);
+                found.push((parameters(&bindings), asked.collect()));
+            }
+        }
+        let best = found.iter().map(|(rank, _)| *rank).min();
+        found.into_iter().filter(|(rank, _)| Some(*rank) == best).flat_map(|(_, asked)| asked).collect()
     }
 
     /// The ways in which an impl makes a demand true: for each how many variables it has, and what is cut of it. What is

@@ -102,7 +102,7 @@ impl Repairer {
             self.demands(plan, &fault(noop, pieces), &mut remedy);
         }
         // rustc does not tell of those in macros.
-        remedy.restore.extend(standing(plan).flat_map(|(node, header)| self.clones_of_self(plan, node, header)));
+        remedy.restore.extend(standing(plan).flat_map(|(node, header, _)| self.clones_of_self(plan, node, header)));
         remedy.restore.append(&mut remedy.guesses);
         // Without them it compiles, too.
         remedy.sure.clone_from(&remedy.restore);
