@@ -14,6 +14,7 @@ mod hoist;
 mod imports;
 pub mod made;
 mod makers;
+mod narrow;
 pub mod nodes;
 mod paths;
 mod plan;

@@ -1,12 +1,12 @@
 //! The compiler at work on one plan: repairs until it compiles, lints and trials until nothing more can go.
 
-use super::graph::back;
+use super::graph::{back, outermost};
 use super::hoist::Hoist;
-use super::imports;
 use super::nodes::{Kind, NodeId};
 use super::plan::Plan;
 use super::repair::{Remedy, Repairer};
-use crate::compile::{Checked, Compiler, FILE_NAME, NOOP};
+use super::{imports, narrow};
+use crate::compile::{Checked, Compiler, Diagnostic, FILE_NAME, NOOP};
 use crate::error::Result;
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ const MAX_POLISH: usize = 12;
 /// What calls something unused.
 const LINTS: &[&str] = &["dead_code", "redundant_imports", "unused_imports", "unused_macros", "unused_macro_rules"];
 
+/// As many as may come back around an error as they are.
+const FEW: usize = 3;
 /// Checks that trying without single nodes may take.
 const MAX_TRIALS: usize = 40;
 
@@ -29,11 +31,13 @@ pub(super) struct Search<'c> {
     compiler: &'c Compiler,
     /// Rounds of repairs so far.
     pub(super) rounds: usize,
+    /// Checks that are left for narrowing.
+    narrowing: usize,
 }
 
 impl<'c> Search<'c> {
     pub(super) fn new(plan: &Plan<'_>, compiler: &'c Compiler) -> Search<'c> {
-        Search { repairer: Repairer::new(plan), compiler, rounds: 0 }
+        Search { repairer: Repairer::new(plan), compiler, rounds: 0, narrowing: narrow::MAX_CHECKS }
     }
 
     /// Adds what rustc's errors ask for until there are none, and what makes calls of `clone` clone. With `pin`, what comes back stays.
@@ -43,7 +47,7 @@ impl<'c> Search<'c> {
         let mut checked = self.compiler.check(&text, &[NOOP])?;
         let mut effort = 0;
         while self.rounds < MAX_ROUNDS {
-            let remedy = if checked.ok {
+            let mut remedy = if checked.ok {
                 self.repairer.clones(plan, &checked, &pieces)
             } else {
                 self.repairer.remedy(plan, &checked, &pieces, effort)
@@ -56,6 +60,9 @@ impl<'c> Search<'c> {
                 debug_round(plan, &checked, &remedy, effort);
             }
             let mut changed = false;
+            if remedy.wide && remedy.restore.len() > FEW {
+                self.narrow(plan, &checked, &pieces, &mut remedy)?;
+            }
             for hoist in unfit(plan, &checked, &pieces, effort) {
                 changed |= plan.bring_down(hoist);
             }
@@ -84,6 +91,46 @@ impl<'c> Search<'c> {
             checked = self.compiler.check(&text, &[NOOP])?;
         }
         Ok(checked.ok)
+    }
+
+    /// Of many things around errors, leaves those in a remedy that have some of the errors go: none, when all of them do not.
+    /// Without any of these the errors are there again. Where that can't be told in time, all stay.
+    fn narrow(&mut self, plan: &Plan<'_>, checked: &Checked, pieces: &[Piece], remedy: &mut Remedy) -> Result<()> {
+        let with = |restored: &[NodeId]| -> Result<Option<BTreeSet<Told>>> {
+            let mut with = plan.clone();
+            for &id in restored {
+                with.restore(id, false);
+            }
+            with.settle();
+            let (text, pieces) = with.render();
+            let checked = self.compiler.check(&text, &[])?;
+            // Where a macro is not there, rustc does not look at types.
+            let complete = !checked.errors().any(|e| e.message.starts_with("cannot find macro"));
+            Ok(complete.then(|| told(&checked, &pieces)))
+        };
+        let all: Vec<NodeId> = remedy.restore.iter().copied().collect();
+        let before = told(checked, pieces);
+        let Some(after) = with(&all)? else { return Ok(()) };
+        let gone: BTreeSet<&Told> = before.difference(&after).collect();
+        if gone.is_empty() {
+            remedy.restore.clear();
+            return Ok(());
+        }
+        let budget = &mut self.narrowing;
+        let found = narrow::smallest(&all, &mut |some| -> Result<Option<bool>> {
+            if *budget == 0 {
+                return Ok(None);
+            }
+            *budget -= 1;
+            Ok(Some(with(some)?.is_some_and(|left| !gone.iter().any(|&error| left.contains(error)))))
+        })?;
+        if let Some(found) = found {
+            remedy.restore = found.into_iter().collect();
+        }
+        if std::env::var_os("GISTIFY_DEBUG").is_some() {
+            eprintln!("--- narrowed {} to {}", all.len(), remedy.restore.len());
+        }
+        Ok(())
     }
 
     /// Tries the text without each doubtful node, several at a time. Gives whether anything went.
@@ -203,6 +250,15 @@ fn unfit<'a>(plan: &Plan<'a>, checked: &Checked, pieces: &[Piece], effort: usize
         }
     }
     out
+}
+
+/// An error as it is told: its code, its message, and its first place in the bundle.
+type Told = (String, String, Option<usize>);
+
+fn told(checked: &Checked, pieces: &[Piece]) -> BTreeSet<Told> {
+    let place = |e: &Diagnostic| e.spans.iter().filter(|s| s.is_primary).find_map(|s| back(pieces, outermost(s)?));
+    let code = |e: &Diagnostic| e.code.as_ref().map_or(String::new(), |c| c.code.clone());
+    checked.errors().map(|e| (code(e), e.message.clone(), place(e))).collect()
 }
 
 /// Nodes that lints call unused.

@@ -104,7 +104,9 @@ impl Header {
                 syn::TypeParamBound::Trait(t) if t.maybe.is_none() => Some(&t.path),
                 _ => None,
             });
-            out.extend(traits.map(|path| Header { self_ty: self_ty.clone(), trait_: reader.path(path).with_self(&self_ty) }));
+            out.extend(
+                traits.map(|path| Header { self_ty: self_ty.clone(), trait_: reader.path(path).with_self(&self_ty) }),
+            );
         };
         generics.type_params().for_each(|p| ask(Ty::Any(p.ident.to_string()), &p.bounds));
         for predicate in generics.where_clause.iter().flat_map(|w| &w.predicates) {

@@ -14,6 +14,10 @@ use crate::workspace::capture::TestTarget;
 use serde::Serialize;
 use std::time::Duration;
 
+/// The package that a gist with dependencies is: cargo reads it (`insta` asks it for the workspace).
+const PACKAGE: &str =
+    "[package]\nname = \"gist\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[lib]\npath = \"gist.rs\"\n\n[workspace]\n";
+
 /// The fault classes, in the order they are looked for; the first that applies is the verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -141,8 +145,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     }
     if read_manifest(gist).is_ok_and(|m| !m.dependencies.is_empty()) {
         // `cargo gistify run` makes a package of it, and macros of dependencies may look for that at run time.
-        std::fs::write(dir.join("Cargo.toml"), "[package]\nname = \"gist\"\n")
-            .map_err(Error::io("failed to write a manifest"))?;
+        std::fs::write(dir.join("Cargo.toml"), PACKAGE).map_err(Error::io("failed to write a manifest"))?;
     }
     let run = GistRun {
         text: &injected.text,
@@ -179,4 +182,21 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     };
     let run = VerificationRun { text: injected.text, coverage };
     Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run), needs })
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::compile::FILE_NAME;
+
+    #[test]
+    fn cargo_reads_the_package_that_a_gist_is_built_in() {
+        let room = temp_dir().unwrap();
+        std::fs::write(room.path().join("Cargo.toml"), PACKAGE).unwrap();
+        std::fs::write(room.path().join(FILE_NAME), "").unwrap();
+        let mut cargo = std::process::Command::new("cargo");
+        let asked = cargo.args(["metadata", "--format-version=1", "--no-deps", "--offline"]).current_dir(&room).output();
+        let asked = asked.unwrap();
+        assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+    }
 }

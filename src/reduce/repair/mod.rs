@@ -31,6 +31,8 @@ pub(super) struct Remedy {
     pub(super) sure: BTreeSet<NodeId>,
     /// What may help where nothing better is known: the error may well follow from another one.
     guesses: BTreeSet<NodeId>,
+    /// What is restored only stands around the errors.
+    pub(super) wide: bool,
 }
 
 /// Attributes errors to nodes.
@@ -86,6 +88,7 @@ impl Repairer {
         }
         // What is not understood may well follow from what is.
         if effort > 0 || (remedy.restore.is_empty() && remedy.cut.is_empty()) {
+            remedy.wide = effort > 0;
             for fault in &faults {
                 fall_back(self, plan, fault, effort, &mut remedy);
             }

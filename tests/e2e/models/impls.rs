@@ -81,11 +81,8 @@ pub(super) const MADE: &[Model] = &[
             passes("tests::an_operand_in_a_macro_asks_for_its_difference", "impl Sub<u64> for Big")
                 .without(&["!(impl", "(u8)", "(u16)", "(u32)"]),
             passes("tests::an_order_in_a_macro_is_no_iterator", "impl Ord for Big").without(&["Clone", "std::ops"]),
-            passes(
-                "pairs::tests::an_operator_that_stands_asks_for_what_its_numbers_have_to_be",
-                "numbers! { f32 }",
-            )
-            .without(&["u8", "Pair { a: left.a + right.a", "Copy, "]),
+            passes("pairs::tests::an_operator_that_stands_asks_for_what_its_numbers_have_to_be", "numbers! { f32 }")
+                .without(&["u8", "Pair { a: left.a + right.a", "Copy, "]),
             passes("marks::a_copied_type_asks_that_its_fields_are_copied", "copied!(Digit);").without(&["Sign"]),
             passes("marks::a_moved_value_asks_that_its_types_argument_is_copied", "copied!(Sign);").without(&["Digit"]),
         ],
