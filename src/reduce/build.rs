@@ -15,42 +15,6 @@ use std::ops::Range;
 use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, TraitItem, UseTree};
 
-/// Every `pub` without a restriction in a file.
-pub(super) fn publics(text: &str, file: &syn::File) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    Publics { text, found: Vec::new() }.of(file, &mut found);
-    found
-}
-
-struct Publics<'a> {
-    text: &'a str,
-    found: Vec<Range<usize>>,
-}
-
-impl Publics<'_> {
-    fn of(mut self, file: &syn::File, into: &mut Vec<Range<usize>>) {
-        self.visit_file(file);
-        into.append(&mut self.found);
-    }
-}
-
-impl<'ast> Visit<'ast> for Publics<'_> {
-    fn visit_item_macro(&mut self, m: &'ast syn::ItemMacro) {
-        if m.ident.is_some() {
-            for file in rules(m.mac.tokens.clone(), self.text).iter().filter_map(|r| r.items.as_ref()) {
-                // The tree of a macro's rule lives only here.
-                Publics { text: self.text, found: Vec::new() }.of(file, &mut self.found);
-            }
-        }
-    }
-
-    fn visit_visibility(&mut self, v: &'ast syn::Visibility) {
-        if let syn::Visibility::Public(token) = v {
-            self.found.push(range(token.span));
-        }
-    }
-}
-
 /// The nodes of a file, in the order in which they are met.
 pub(super) fn nodes(text: &str, file: &syn::File) -> Vec<Node> {
     let mut own_macros = BTreeSet::new();

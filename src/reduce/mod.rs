@@ -23,6 +23,7 @@ mod repair;
 mod search;
 pub mod site;
 mod std_traits;
+mod surface;
 pub mod syntax;
 pub mod types;
 mod values;

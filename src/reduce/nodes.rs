@@ -5,6 +5,7 @@
 //! found by a binary search and a walk up.
 
 use super::made::AllMade;
+use super::surface::{Surface, surface};
 use super::types::{Alias, Aliases, Header, Ty};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -240,8 +241,8 @@ impl Tree {
                 children[node.parent].push(i);
             }
         }
-        fix_calls(&mut nodes);
-        let publics = super::build::publics(text, &file);
+        let Surface { publics, called_in_bodies } = surface(text, &file);
+        fix_calls(&mut nodes, called_in_bodies);
         let no_std = file.attrs.iter().any(|a| a.path().is_ident("no_std"));
         let mut tree = Tree {
             nodes,
@@ -466,8 +467,29 @@ impl Tree {
     }
 }
 
+/// Macros, and all those that are called by what they make.
+fn called_with(nodes: &[Node], mut macros: BTreeSet<String>) -> BTreeSet<String> {
+    let mut todo: Vec<String> = macros.iter().cloned().collect();
+    let mut calls: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for call in nodes.iter().filter(|n| n.kind == Kind::MacroCall && n.in_macro) {
+        let mut around = call.parent;
+        while around != 0 && nodes[around].kind != Kind::MacroRules {
+            around = nodes[around].parent;
+        }
+        calls.entry(&nodes[around].name).or_default().push(&call.macro_name);
+    }
+    while let Some(name) = todo.pop() {
+        for &called in calls.get(name.as_str()).into_iter().flatten() {
+            if macros.insert(called.to_owned()) {
+                todo.push(called.to_owned());
+            }
+        }
+    }
+    macros
+}
+
 /// Tells the macro calls of which parts can go.
-fn fix_calls(nodes: &mut [Node]) {
+fn fix_calls(nodes: &mut [Node], called_in_bodies: BTreeSet<String>) {
     let mut elementwise: BTreeMap<String, Option<usize>> = BTreeMap::new();
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
         let known = elementwise.entry(definition.name.clone()).or_insert(Some(0));
@@ -476,6 +498,9 @@ fn fix_calls(nodes: &mut [Node]) {
     let mut makes_items: BTreeMap<String, bool> = BTreeMap::new();
     for definition in nodes.iter().filter(|n| n.kind == Kind::MacroRules) {
         *makes_items.entry(definition.name.clone()).or_insert(true) &= definition.makes_items;
+    }
+    for name in called_with(nodes, called_in_bodies) {
+        makes_items.remove(&name);
     }
     // The functions that the macro of a testing library takes: what stands before the first, in tokens.
     let mut of_tests: BTreeMap<NodeId, usize> = BTreeMap::new();

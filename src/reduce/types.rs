@@ -485,7 +485,7 @@ mod unit {
         let bindings = Header::of(&item, text).fits(&demand("V<f32, X>", "Rem<f32>")).unwrap();
         let asked: Vec<Header> = Header::bounds_of(&item, text).iter().filter_map(|b| b.with(&bindings)).collect();
         assert_eq!(asked, [demand("f32", "Num"), demand("V<X>", "Add<f32>"), demand("X", "Iterator")]);
-        let unknown = Header::of(&item, text).fits(&demand("V<_, X>", "Rem")).unwrap();
+        let unknown = Header::of(&item, text).fits(&demand("V<_, X>", "Rem<_>")).unwrap();
         assert_eq!(Header::bounds_of(&item, text)[0].with(&unknown), None);
     }
 

@@ -102,6 +102,10 @@ pub(super) const MADE: &[Model] = &[
             passes("sizes::a_method_of_an_alias_with_parameters_is_asked_for", "identity!(3);")
                 .without(&["(1)", "(2)", "U1", "View"]),
             passes("sizes::a_method_of_an_alias_with_parameters_ran", "identity!(2);").without(&["(1)", "(3)", "sizes!"]),
+            passes(
+                "statements::tests::a_call_in_a_rule_that_makes_statements_stays",
+                "each_from_the_last!($mark, $($rest,)*);",
+            ),
             passes("words::a_type_has_another_name_in_another_crate", "wide!(std::ffi::c_short, 16);")
                 .without(&["c_int", "c_schar"]),
             passes("words::an_impl_beside_what_can_not_be_expanded_is_found", "counted!(Bell, BELLS);").without(&["Door"]),
