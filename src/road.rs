@@ -30,6 +30,8 @@ use std::time::{Duration, Instant};
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 /// How often the gist of a test that goes other ways from run to run has to end as the test does.
 const RUNS_WHERE_IT_VARIES: usize = 5;
+/// How often such a test is run once more in the project, and for how long at most: rare ways show late.
+const MORE_RUNS: (usize, Duration) = (10, Duration::from_secs(2));
 
 /// How a gist is to be made.
 #[derive(Clone, Debug)]
@@ -185,9 +187,10 @@ impl<'w> Session<'w> {
         runs.extend(rest?);
         // A test that goes other ways from run to run: what any of them took is kept.
         let varies = runs.iter().filter_map(|run| run.coverage()).any(|other| !other.ran_the_same(&coverage));
+        let mut taken = vec![coverage.clone()];
         if varies {
-            let all = Coverage::of_runs(runs.iter().filter_map(|run| run.coverage()));
-            ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &all);
+            taken.extend(runs[1..].iter().filter_map(|run| run.coverage().cloned()));
+            ran = self.ran_in_more(&entry, &mut taken, limit)?;
             reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler))?;
         }
         let reference = reference(self.target, &entry, runs, limit)?;
@@ -212,7 +215,7 @@ impl<'w> Session<'w> {
         let crates: Vec<String> =
             self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect();
         let types = self.types();
-        let claim = Claim {
+        let mut claim = Claim {
             target: self.target,
             original: &original,
             reference: &reference,
@@ -232,9 +235,9 @@ impl<'w> Session<'w> {
             Level::Bundle => &[],
         };
         self.self_contained(&name, &reduced.text)?;
-        let check = |text: &str, map: &SourceMap, level: Level| -> Result<(Gist, Verified)> {
+        let check = |text: &str, map: &SourceMap, level: Level, claim: &Claim<'_>| -> Result<(Gist, Verified)> {
             let gist = finish(text, map, &self.prepared.bundle, &facts)?;
-            let verified = verify(&gist.text, Some(&gist.map), &claim, &compiler)?;
+            let verified = verify(&gist.text, Some(&gist.map), claim, &compiler)?;
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
@@ -250,7 +253,19 @@ impl<'w> Session<'w> {
             }
         };
         let (mut gist, mut verified) =
-            timed(&mut stages, "verify", || check(&reduced.text, &reduced.map, options.goal.level))?;
+            timed(&mut stages, "verify", || check(&reduced.text, &reduced.map, options.goal.level, &claim))?;
+        if verified.verdict != Verdict::Ok {
+            // It may have gone a way that it goes in few runs.
+            let more = self.ran_in_more(&entry, &mut taken, limit)?;
+            if more.ran != ran.ran {
+                ran = more;
+                claim.runs = RUNS_WHERE_IT_VARIES;
+                let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler))?;
+                self.self_contained(&name, &reduced.text)?;
+                (gist, verified) =
+                    timed(&mut stages, "verify", || check(&reduced.text, &reduced.map, options.goal.level, &claim))?;
+            }
+        }
         for &level in levels {
             if verified.verdict == Verdict::Ok {
                 break;
@@ -259,7 +274,7 @@ impl<'w> Session<'w> {
             let wider = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, goal, &compiler))?;
             // A wider text that leads back into the project proves nothing.
             if self.self_contained(&name, &wider.text).is_ok() {
-                (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map, level))?;
+                (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map, level, &claim))?;
             }
         }
         let metrics = timed(&mut stages, "score", || self.metrics(&gist.text, &verified, &coverage))?;
@@ -273,6 +288,17 @@ impl<'w> Session<'w> {
             stages,
             rustc_calls: compiler.calls(),
         })
+    }
+
+    /// What ran in any of the runs, of which some more are made.
+    fn ran_in_more(&self, entry: &Entry, taken: &mut Vec<Coverage>, limit: Duration) -> Result<Ran> {
+        let (runs, time) = MORE_RUNS;
+        let start = Instant::now();
+        for _ in (0..runs).take_while(|_| start.elapsed() < time) {
+            let run = project_run(self.target, entry, Some(&self.coverage_map), limit)?;
+            taken.extend(run.coverage().cloned());
+        }
+        Ok(Ran::new(&self.prepared.bundle, &self.prepared.tree, &Coverage::of_runs(&*taken)))
     }
 
     /// The first run has to have left a profile with something in it.

@@ -49,9 +49,12 @@ impl Repairer {
             })
             .collect();
         let fitting = receiver(fault.message).map(|r| self.best_owners(plan, name, &r)).unwrap_or_default();
+        let given = if fitting.is_empty() { self.given_by_trait(plan, name, fault.message) } else { Vec::new() };
         let derefs = if fitting.is_empty() { self.derefs(plan, fault) } else { Vec::new() };
         if !fitting.is_empty() {
             remedy.restore.extend(fitting);
+        } else if !given.is_empty() {
+            remedy.restore.extend(given);
         } else if !derefs.is_empty() {
             remedy.restore.extend(derefs);
         } else if exact.is_empty() && members.len() > MAX_GUESSES {
@@ -67,6 +70,27 @@ impl Repairer {
         if members.is_empty() {
             self.trait_imports(plan, fault, remedy);
         }
+    }
+
+    /// What is cut of the impls by which a type has a member that its trait itself gives.
+    fn given_by_trait(&self, plan: &Plan<'_>, name: &str, message: &str) -> Vec<NodeId> {
+        let tree = plan.tree;
+        let owners = self.named(name).map(|member| tree.nodes[member].parent);
+        let traits: BTreeSet<&String> =
+            owners.filter(|&o| tree.nodes[o].kind == Kind::Trait && plan.stands(o)).map(|o| &tree.nodes[o].name).collect();
+        let mut found = Vec::new();
+        for trait_ in traits {
+            if message.contains("found for type parameter") {
+                // What holds for a type parameter holds for all types.
+                let of_all = |n: NodeId| tree.nodes[n].catch_all && tree.nodes[n].trait_name == *trait_;
+                let impls = (0..tree.nodes.len()).filter(|&n| tree.nodes[n].kind == Kind::TraitImpl && plan.cut[n]);
+                found.extend(impls.filter(|&n| of_all(n)));
+            } else if let Some(self_ty) = receiver(message) {
+                let trait_ = Ty::Named(trait_.clone(), Vec::new());
+                found.extend(self.best_for(plan, &Header { self_ty, trait_ }).into_iter().flatten());
+            }
+        }
+        found
     }
 
     /// What is cut of the way from a type that lacks a field or a method to what it refers to.
