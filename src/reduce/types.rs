@@ -304,7 +304,8 @@ impl Ty {
                 x.len() == y.len() && all(x, y, bindings)
             }
             (Ty::Named(a, x), Ty::Named(b, y)) => {
-                a == b && (x.is_empty() || y.is_empty() || x.len() == y.len() && all(x, y, bindings))
+                // What is left out is the default.
+                a == b && all(x, y, bindings)
             }
             (Ty::Ref(a), Ty::Ref(b)) | (Ty::Ptr(a), Ty::Ptr(b)) | (Ty::Slice(a), Ty::Slice(b)) => a.covers(b, bindings),
             (Ty::Tuple(x), Ty::Tuple(y)) | (Ty::Dyn(x), Ty::Dyn(y)) => x.len() == y.len() && all(x, y, bindings),

@@ -36,6 +36,8 @@ impl Repairer {
         let (owner, traits) = if fault.full.contains("arguments to this") {
             let (owner, function) = callee(before);
             (owner, self.traits_taking(plan, fault, function))
+        } else if before.ends_with('[') {
+            (None, ["Index".to_owned()].into())
         } else if let Some(name) = callee(before).1.strip_suffix('!') {
             (None, self.operators_in(plan, name))
         } else {
@@ -105,6 +107,9 @@ impl Repairer {
         for (_, header, _) in standing(plan) {
             let takes = matches!(&header.trait_, Ty::Named(name, list)
                 if name == trait_ && list.first().map_or(header.self_ty == *taken, |ty| ty == taken));
+            // What rustc expects of an index may be known in part (`&_`).
+            let asked = Header { self_ty: Ty::Any("_".into()), trait_: Ty::Named("Index".into(), vec![taken.clone()]) };
+            let takes = takes || trait_ == "Index" && header.fits(&asked).is_some();
             if takes && !header.self_ty.is_any() && !types.contains(&header.self_ty) {
                 types.push(header.self_ty.clone());
             }

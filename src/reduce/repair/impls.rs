@@ -128,8 +128,8 @@ impl Repairer {
         found.into_iter().filter(|(rank, _)| Some(*rank) == best).map(|(_, part)| part).collect()
     }
 
-    /// A trait that is there but not in scope.
-    pub(super) fn trait_imports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) {
+    /// A trait that is there but not in scope; `false` when no import of it was cut.
+    pub(super) fn trait_imports(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
         let tree = plan.tree;
         let here = tree.at(fault.places.first().copied().unwrap_or(0));
         let around: BTreeSet<NodeId> = modules_around(plan, here).collect();
@@ -137,6 +137,7 @@ impl Repairer {
             let leaves = self.named(w).filter(|&n| tree.nodes[n].kind == Kind::UseLeaf && plan.cut[n]);
             remedy.restore.extend(leaves.filter(|&n| around.contains(&tree.module(n))));
         }
+        !remedy.restore.is_empty()
     }
 
     /// A member that an impl has and its trait has not any more: it goes too, unless it ran.

@@ -127,11 +127,9 @@ impl Repairer {
             "E0407" | "E0437" | "E0438" => self.trait_member(plan, fault, remedy),
             "E0004" | "E0005" => self.arms(plan, fault, remedy),
             "E0599"
-                if fault.full.contains("is implemented but not in scope")
-                    || fault.full.contains("if the trait is in scope") =>
-            {
-                self.trait_imports(plan, fault, remedy);
-            }
+                if (fault.full.contains("is implemented but not in scope")
+                    || fault.full.contains("if the trait is in scope"))
+                    && self.trait_imports(plan, fault, remedy) => {}
             "E0599" if fault.full.contains("trait bounds were not satisfied") && self.demands(plan, fault, remedy) => {}
             "E0308" if fault.full.contains("implicitly returns") && last_statement(plan, fault, remedy) => {}
             "E0381" if assignments(plan, fault, remedy) => {}

@@ -93,6 +93,14 @@ pub(super) const MADE: &[Model] = &[
         args: &[],
         code: 0,
         tests: &[
+            passes("given::tests::an_impl_without_members_gives_what_its_trait_has", "impl<T: Clone> Twice for T {}")
+                .without(&["Row"]),
+            passes("given::tests::a_type_parameter_has_what_an_impl_for_all_gives", "impl<T: Clone> Twice for T {}")
+                .without(&["fn twice", "Row"]),
+            passes("given::tests::an_index_that_is_not_taken_asks_for_the_impl_that_takes_it", "Index<usize> for")
+                .without(&["Twice", "derive"]),
+            passes("given::tests::an_argument_of_a_type_that_is_left_out_is_its_default", "Index<&K> for")
+                .without(&["Twice", "derive"]),
             passes("modules::of_types_of_one_name_the_right_modules_has_its_impl", "in_parts!(IntoIter, 1);")
                 .without(&["mod list", "mod pair"]),
             passes("modules::what_ran_is_the_right_modules", "in_parts!(IntoIter, 3);").without(&["mod list", "mod option"]),
