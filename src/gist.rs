@@ -166,9 +166,10 @@ fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
     let lost = || Error::Internal(format!("cargo's metadata has no dependency `{name}` of {}", ext.package_id));
     let resolve = facts.workspace.metadata.resolve.as_ref().ok_or_else(lost)?;
     let node = resolve.nodes.iter().find(|n| n.id == ext.package_id).ok_or_else(lost)?;
-    let dep = node.deps.iter().find(|d| d.name == *name).ok_or_else(lost)?;
-    let package = facts.workspace.package(&dep.pkg).ok_or_else(lost)?;
-    let features = resolve.nodes.iter().find(|n| n.id == dep.pkg).map(|n| n.features.clone()).unwrap_or_default();
+    // What is no dependency is the package's own library, a procedural macro.
+    let id = node.deps.iter().find(|d| d.name == *name).map_or(&ext.package_id, |d| &d.pkg);
+    let package = facts.workspace.package(id).ok_or_else(lost)?;
+    let features = resolve.nodes.iter().find(|n| n.id == *id).map(|n| n.features.clone()).unwrap_or_default();
     let enabled: BTreeSet<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
     let features = generators(&package.features, enabled);
     if package.source.is_none() {

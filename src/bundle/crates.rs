@@ -10,6 +10,8 @@ use super::front::{item_names, normal_extern};
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
 use crate::source::tokens::{is_path_sep, is_punct, node_range, range, with_comments};
+use crate::workspace::capture::TestTarget;
+use crate::workspace::record::RustcCall;
 use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,7 +32,8 @@ pub(super) struct View {
     pub(super) macros: BTreeMap<String, String>,
     /// For the crate at the root: the macros that the others export. They live there, too.
     pub(super) at_root: BTreeSet<String>,
-    /// Libraries that go by another name in the gist: that name, and the one in this crate.
+    /// Libraries that go by another name in the gist, or whose name is another's at its root: their name there, and
+    /// the one in this crate.
     pub(super) renamed: Vec<(String, String)>,
     /// Paths in `use`, and those that begin with `::`, count from the crate's root.
     pub(super) edition_2015: bool,
@@ -112,6 +115,16 @@ impl View {
             }
         }
         self.local.extend(self.renamed.iter().map(|(_, name)| name.clone()));
+    }
+
+    /// Takes in the names of libraries that mean others at the gist's root: an `extern crate` in the crate's module
+    /// says there what they mean.
+    pub(super) fn note_shadowed(&mut self, call: &RustcCall, target: &TestTarget, aliases: &BTreeSet<String>) {
+        for ext in call.externs().into_iter().filter(|e| aliases.contains(&e.name) && target.bundled(e).is_none()) {
+            if !self.renamed.iter().any(|(_, own)| *own == ext.name) {
+                self.renamed.push((ext.name.clone(), ext.name));
+            }
+        }
     }
 
     /// The crate's text as it stands in the gist, and what goes to the root.
@@ -201,7 +214,10 @@ impl View {
     /// Lines that say in the module what the compiler does for a crate: its exported macros, libraries of another name.
     pub(super) fn said_by_lines(&self, exported: &BTreeSet<String>) -> Vec<String> {
         let macros = exported.iter().map(|m| format!("pub use crate::{m};"));
-        let renamed = self.renamed.iter().map(|(new, own)| format!("extern crate {new} as {own};"));
+        let renamed = self.renamed.iter().map(|(new, own)| match new == own {
+            true => format!("extern crate {new};"),
+            false => format!("extern crate {new} as {own};"),
+        });
         macros.chain(renamed).collect()
     }
 }

@@ -15,7 +15,7 @@ use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
 use proc_macro2::TokenTree;
 use quote::ToTokens;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use syn::Item;
 
 /// What the wrapper's name ends with when the target's own name is taken.
@@ -51,7 +51,6 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         test = with_public_main(test, &test_tree, &lib_tree, target)?;
         test_tree = parse(&test, "program")?;
     }
-    let test_text = test.text.clone();
     let lib_name = library.crate_name();
     let edition_2015 = target.call.edition() == "2015";
     let suffix = if program { PROGRAM_SUFFIX } else { WRAPPER_SUFFIX };
@@ -65,6 +64,12 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
         // The library goes by its name, as its own: `extern crate self as …`.
         view.crates.retain(|_, path| path != "crate");
     }
+    let aliases = aliases(&lib_tree.items).difference(&aliases(&test_tree.items)).cloned().collect();
+    view.note_shadowed(&target.call, target, &aliases);
+    view.crates.extend(view.renamed.iter().map(|(_, name)| (name.clone(), format!("crate::{wrapper}::{name}"))));
+    view.note_externs(&test_tree, &BTreeMap::new());
+    let said = view.said_by_lines(&BTreeSet::new()).join("\n");
+    let test_text = format!("{}\n{said}", test.text);
     let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, &view);
     let (test, _) = view.adapt(&test, &parse(&test, "test crate")?);
     let mut lib_edits = Vec::new();
@@ -109,7 +114,9 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     let start = root.text.len();
     root.push_new(&format!("mod {wrapper} {{\n"));
     root.push(&test);
-    root.push_new(if root.text.ends_with('\n') { "}\n" } else { "\n}\n" });
+    root.push_new(if root.text.ends_with('\n') { "" } else { "\n" });
+    root.push_new(&said);
+    root.push_new(if said.is_empty() { "}\n" } else { "\n}\n" });
     Ok(Joined { root, wrapper, start, hoisted: moved, attributes, test_text })
 }
 
@@ -263,6 +270,15 @@ pub(super) fn item_names(items: &[Item]) -> BTreeSet<String> {
         out.insert(name.to_string());
     }
     out
+}
+
+/// Other names that `extern crate`s at a crate's root give to libraries: they hold for paths in all of the crate.
+pub(super) fn aliases(items: &[Item]) -> BTreeSet<String> {
+    let alias = |item: &Item| match item {
+        Item::ExternCrate(e) => e.rename.as_ref().filter(|(_, name)| *name != e.ident).map(|(_, name)| name.to_string()),
+        _ => None,
+    };
+    items.iter().filter_map(alias).collect()
 }
 
 /// `#[macro_export]` macros: they live at the root of their crate, wherever they are written. Those that another macro

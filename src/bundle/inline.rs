@@ -40,6 +40,13 @@ pub(super) struct Place {
     depth: usize,
 }
 
+impl Place {
+    /// Where `#[path]` counts from.
+    fn base(&self) -> &Utf8Path {
+        if self.inline { &self.module_dir } else { &self.file_dir }
+    }
+}
+
 impl Inliner {
     pub(super) fn new(call: &RustcCall, cfgs: CfgSet, gist_cfgs: CfgSet) -> Inliner {
         Inliner { cfgs, gist_cfgs, env: call.env.clone(), files: Vec::new(), test_only: Vec::new() }
@@ -91,9 +98,8 @@ impl Inliner {
     pub(super) fn module(&mut self, name: &str, explicit: Option<&str>, place: &Place) -> Result<Mapped> {
         let next = |file_dir: Utf8PathBuf, module_dir| Place { file_dir, module_dir, inline: false, depth: place.depth + 1 };
         if let Some(relative) = explicit {
-            let base = if place.inline { &place.module_dir } else { &place.file_dir };
-            let path = base.join(relative);
-            let dir = path.parent().unwrap_or(base).to_owned();
+            let path = place.base().join(relative);
+            let dir = path.parent().unwrap_or(place.base()).to_owned();
             return self.file(&path, &next(dir.clone(), dir));
         }
         let flat = place.module_dir.join(format!("{name}.rs"));
@@ -107,7 +113,10 @@ impl Inliner {
     }
 
     /// Whether `mod name;` at `place` has a file.
-    pub(super) fn has_module(name: &str, place: &Place) -> bool {
+    pub(super) fn has_module(name: &str, explicit: Option<&str>, place: &Place) -> bool {
+        if let Some(relative) = explicit {
+            return place.base().join(relative).exists();
+        }
         place.module_dir.join(format!("{name}.rs")).exists() || place.module_dir.join(name).join("mod.rs").exists()
     }
 

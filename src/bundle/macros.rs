@@ -51,7 +51,7 @@ impl Fold<'_> {
     /// and `mod x;` handed through a macro.
     pub(super) fn macro_tokens(&mut self, tokens: TokenStream, modules: bool) {
         let mut edits = Vec::new();
-        let mut mods: Vec<(String, Range<usize>)> = Vec::new();
+        let mut mods = Vec::new();
         walk(tokens, &mut |list| {
             for (i, tree) in list.iter().enumerate() {
                 if let (TokenTree::Group(g), true) = (tree, is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '#')) {
@@ -91,20 +91,49 @@ impl Fold<'_> {
                     && semi.as_char() == ';'
                     && !is_punct(i.checked_sub(1).and_then(|b| list.get(b)), '$')
                 {
-                    mods.push((name.to_string(), range(semi.span())));
+                    mods.push((name.to_string(), self.path_before(list, i), range(semi.span())));
                 }
             }
         });
         self.edits.extend(edits);
-        for (name, semi) in mods {
+        for (name, path, semi) in mods {
             let place = self.place.clone();
-            if Inliner::has_module(&name, &place) {
-                match self.inliner.module(&name, None, &place) {
+            let explicit = path.as_ref().map(|(file, _)| file.as_str());
+            if Inliner::has_module(&name, explicit, &place) {
+                self.edits.extend(path.iter().map(|(_, attribute)| MappedEdit::delete(attribute.clone())));
+                match self.inliner.module(&name, explicit, &place) {
                     Ok(body) => self.edits.push(module_edit(semi, &body)),
                     Err(e) => self.fail(e),
                 }
             }
         }
+    }
+
+    /// The file that a `#[path = "…"]` in front of the `mod` at `i` names, and where the attribute stands.
+    fn path_before(&self, list: &[TokenTree], i: usize) -> Option<(String, Range<usize>)> {
+        let mut at = i;
+        // The visibility.
+        if at >= 1 && matches!(&list[at - 1], TokenTree::Group(g) if g.delimiter() == Delimiter::Parenthesis) {
+            at -= 1;
+        }
+        if at >= 1 && matches!(&list[at - 1], TokenTree::Ident(word) if word == "pub") {
+            at -= 1;
+        }
+        while at >= 2
+            && is_punct(list.get(at - 2), '#')
+            && let TokenTree::Group(attribute) = &list[at - 1]
+        {
+            let inner: Vec<TokenTree> = attribute.stream().into_iter().collect();
+            if let [TokenTree::Ident(name), TokenTree::Punct(equals), value @ ..] = inner.as_slice()
+                && name == "path"
+                && equals.as_char() == '='
+            {
+                let file = self.inliner.constant(value.iter().cloned().collect())?;
+                return Some((file, range(list[at - 2].span()).start..range(attribute.span()).end));
+            }
+            at -= 2;
+        }
+        None
     }
 
     /// Makes the predicates of `cfg_select!` literal that the gist's own build would decide otherwise.

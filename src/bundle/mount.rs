@@ -3,7 +3,7 @@
 
 use super::BundledCrate;
 use super::crates::{Hoisted, View};
-use super::front::{exported_macros, head_of, item_names, join, makes_exported_macros, normal_extern};
+use super::front::{aliases, exported_macros, head_of, item_names, join, makes_exported_macros, normal_extern};
 use crate::error::{Error, Result};
 use crate::source::edit::Edit;
 use crate::source::mapped::Mapped;
@@ -42,6 +42,8 @@ struct Places<'a> {
     modules: BTreeMap<usize, String>,
     /// The macros that each crate exports, by its path in the gist.
     exported: BTreeMap<String, BTreeSet<String>>,
+    /// What libraries go by at the gist's root, and so in all of the file: `extern crate serde_core as serde;`.
+    aliases: BTreeSet<String>,
 }
 
 pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
@@ -54,7 +56,7 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
     for ((i, _), tree) in parts.members.iter().zip(&trees) {
         exported.insert(format!("crate::{}", modules[i]), exported_macros(&tree.items));
     }
-    let places = Places { target, modules, exported };
+    let places = Places { target, modules, exported, aliases: aliases(&root_tree.items) };
     places.macros_are_unique()?;
 
     let root_call = target.library.as_ref().map_or(&target.call, |l| &l.call);
@@ -102,6 +104,11 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
         let crate_name = built.call.crate_name().to_owned();
         let mut names = vec![crate_name.clone()];
         names.extend(places.other_names(*i).into_iter().filter(|n| *n != crate_name));
+        // What an `extern crate` of the root calls it.
+        let path = format!("crate::{module}");
+        let aliases = root_view.crates.iter().filter(|(_, p)| **p == path).map(|(name, _)| name.clone());
+        let new: Vec<String> = aliases.filter(|n| !names.contains(n)).collect();
+        names.extend(new);
         crates.push(BundledCrate {
             names,
             module: Some(module.clone()),
@@ -171,6 +178,9 @@ impl Places<'_> {
         }
         let other = self.target.externs().into_iter().filter(|e| e.package_id == *package && e.name != e.own_name);
         view.renamed = other.map(|e| (e.name, e.own_name)).collect();
+        if module.is_some() {
+            view.note_shadowed(call, self.target, &self.aliases);
+        }
         view.note_externs(tree, &self.exported);
         view
     }

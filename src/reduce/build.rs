@@ -7,7 +7,7 @@ use super::syntax::{
 };
 use super::types::Header;
 use super::values::{branches, gives_a_value};
-use crate::source::tokens::{idents, line_groups, node_range, range, test_functions};
+use crate::source::tokens::{idents, line_groups, node_range, range, test_functions, words};
 use crate::source::transcriber::{Rule, is_blanked, rules};
 use quote::ToTokens;
 use std::collections::BTreeSet;
@@ -308,7 +308,7 @@ impl Builder<'_> {
                 stmt => {
                     let id = self.push(Kind::Stmt, node_range(stmt));
                     if let syn::Stmt::Local(l) = stmt {
-                        self.nodes[id].words = idents(l.pat.to_token_stream()).into_iter().collect();
+                        self.nodes[id].words = bound_by(&l.pat, self.text);
                     }
                     self.inside(id, |b| match stmt {
                         // An expression on its own has no value that is used.
@@ -689,4 +689,10 @@ impl<'ast> Visit<'ast> for Builder<'_> {
             self.inside(id, |b| visit::visit_arm(b, arm));
         }
     }
+}
+
+/// The names that the pattern of a `let` may bind, as the text has them: those of metavariables, too.
+fn bound_by(pattern: &syn::Pat, text: &str) -> BTreeSet<String> {
+    let pattern = if let syn::Pat::Type(typed) = pattern { &*typed.pat } else { pattern };
+    words(&text[node_range(pattern)]).filter(|w| !["ref", "mut"].contains(w)).map(str::to_owned).collect()
 }

@@ -211,6 +211,8 @@ pub struct Tree {
     pub publics: Vec<Range<usize>>,
     /// What macro calls make.
     pub made: AllMade,
+    /// What type aliases stand for.
+    pub aliases: Aliases,
     /// The functions that a macro makes for a trait impl, by the call in the impl.
     pub made_members: BTreeMap<NodeId, Vec<NodeId>>,
     /// The `use` leaves of each module.
@@ -249,12 +251,13 @@ impl Tree {
             children,
             publics,
             made: AllMade::default(),
+            aliases: Aliases::new(),
             made_members: BTreeMap::new(),
             leaves: BTreeMap::new(),
             no_std,
         };
         let (mut made, made_aliases) = AllMade::new(&file, &tree);
-        let aliases = tree.aliases(text, made_aliases);
+        let aliases = tree.all_aliases(text, made_aliases);
         made.resolve(&aliases);
         for node in &mut tree.nodes {
             if let Some(header) = &mut node.header {
@@ -263,6 +266,7 @@ impl Tree {
             node.bounds.iter_mut().for_each(|bound| bound.resolve(&aliases, false));
         }
         tree.made = made;
+        tree.aliases = aliases;
         for leaf in (0..tree.nodes.len()).filter(|&i| tree.nodes[i].kind == Kind::UseLeaf && !tree.nodes[i].local) {
             let module = tree.module(leaf);
             tree.leaves.entry(module).or_default().push(leaf);
@@ -383,7 +387,7 @@ impl Tree {
     }
 
     /// What the type aliases stand for, where it is one thing; those that have the name of another type are left out.
-    fn aliases(&self, text: &str, made: Vec<(String, Alias)>) -> Aliases {
+    fn all_aliases(&self, text: &str, made: Vec<(String, Alias)>) -> Aliases {
         let is_type = |n: &&Node| matches!(n.kind, Kind::Struct | Kind::Enum | Kind::Union | Kind::Trait);
         let types: BTreeSet<&str> = self.nodes.iter().filter(is_type).map(|n| n.name.as_str()).collect();
         let mut found = Aliases::new();
@@ -554,6 +558,18 @@ mod unit {
         let text = "/// doc\n#[inline]\npub fn f() {}";
         let t = Tree::parse(text).unwrap();
         assert_eq!(&text[t.nodes[1].mark.unwrap()..], "pub fn f() {}");
+    }
+
+    #[test]
+    fn a_let_binds_names_as_the_text_has_them() {
+        let bound = |text: &str| {
+            let t = Tree::parse(text).unwrap();
+            let statement = t.nodes.iter().find(|n| n.kind == Kind::Stmt).unwrap();
+            statement.words.iter().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(bound("fn f() { let (ref a, mut b): (X, Y) = g(); }"), "a b");
+        let rule = "macro_rules! m { ($($t:ident)*) => { fn f() { let ($(ref $t,)*) = g(); } } }";
+        assert_eq!(bound(rule), "t");
     }
 
     #[test]

@@ -304,7 +304,7 @@ impl Ty {
                 x.len() == y.len() && all(x, y, bindings)
             }
             (Ty::Named(a, x), Ty::Named(b, y)) => {
-                // What is left out is the default.
+                // Arguments that have defaults may be left out at the end.
                 a == b && all(x, y, bindings)
             }
             (Ty::Ref(a), Ty::Ref(b)) | (Ty::Ptr(a), Ty::Ptr(b)) | (Ty::Slice(a), Ty::Slice(b)) => a.covers(b, bindings),
@@ -440,6 +440,13 @@ mod unit {
         assert_eq!(fits("impl From<Vec<A>> for B {}", "B", "From<Vec<C>>"), None);
         assert_eq!(fits("impl<'a> X for dyn Error + Send + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), Some(0));
         assert_eq!(fits("impl<'a> X for dyn Error + 'a {}", "(dyn std::error::Error + Send + 'a)", "X"), None);
+    }
+
+    #[test]
+    fn arguments_that_have_defaults_may_be_left_out() {
+        assert_eq!(fits("impl<T> From<&[T]> for Table<Vec<T>> {}", "Table<Vec<u8>, u8>", "From<&[u8]>"), Some(1));
+        assert_eq!(fits("impl From<u8> for Table<A, B> {}", "Table<A>", "From<u8>"), Some(0));
+        assert_eq!(fits("impl From<u8> for Table<A> {}", "Table<B, A>", "From<u8>"), None);
     }
 
     #[test]

@@ -71,6 +71,12 @@ fn an_ignored_test_runs_by_the_line_in_its_gist() {
 }
 
 #[test]
+fn a_name_that_the_library_gives_another_crate_means_the_tests_dependency() {
+    let gist = Project::new("deps").gistify(["--test", "shadows", "a_name", "-o", "-"]).assert_code(0).stdout.clone();
+    assert!(gist.contains("extern crate itoa as figures;") && gist.contains("extern crate figures;"), "{gist}");
+}
+
+#[test]
 fn a_dependency_stays_one_and_is_pinned() {
     let project = Project::new("deps");
     let args = ["--exact", "tests::a_plain_test_needs_one_dependency", "-o", "-"];

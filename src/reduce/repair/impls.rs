@@ -217,10 +217,14 @@ impl Repairer {
     pub(super) fn demands(&self, plan: &Plan<'_>, fault: &Fault<'_>, remedy: &mut Remedy) -> bool {
         let not_taken = self.not_taken(plan, fault);
         let of_fields = of_fields(plan.text, fault);
-        let demands = fault.bounds.iter().chain(&not_taken).chain(&of_fields);
+        // What the source calls types may be aliases.
+        let resolved = not_taken.into_iter().chain(of_fields).map(|mut demand| {
+            demand.resolve(&plan.tree.aliases, false);
+            demand
+        });
         let clone = Ty::Named("Clone".into(), Vec::new());
         let mut any = false;
-        let mut demands: Vec<Header> = demands.cloned().collect();
+        let mut demands: Vec<Header> = fault.bounds.iter().cloned().chain(resolved).collect();
         // Impls may ask for each other.
         let mut seen: BTreeSet<Header> = BTreeSet::new();
         while let Some(demand) = demands.pop() {

@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::impls::lacking;
 use super::{Remedy, Repairer};
+use crate::reduce::graph::identifier;
 use crate::reduce::imports::PRIMITIVES;
 use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::paths::{resolve, step};
@@ -87,10 +88,13 @@ impl Repairer {
         let tree = plan.tree;
         let Some(&place) = fault.places.first() else { return };
         let here = tree.at(place);
+        // Where a rule names a variable by a metavariable, so does the `let`.
+        let metavariable = fault.token().and_then(|t| plan.text[t..].strip_prefix('$')).map(identifier);
+        let binds = |words: &BTreeSet<String>| words.contains(name) || metavariable.is_some_and(|m| words.contains(m));
         for function in fault.places.iter().chain(&fault.definitions).filter_map(|&p| tree.function(tree.at(p))) {
             let bound: Vec<NodeId> = tree
                 .subtree(function)
-                .filter(|&i| tree.nodes[i].kind == Kind::Stmt && plan.cut[i] && tree.nodes[i].words.contains(name))
+                .filter(|&i| tree.nodes[i].kind == Kind::Stmt && plan.cut[i] && binds(&tree.nodes[i].words))
                 .collect();
             if !bound.is_empty() {
                 remedy.restore.extend(bound);

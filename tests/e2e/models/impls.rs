@@ -114,6 +114,16 @@ pub(super) const MADE: &[Model] = &[
                 "statements::tests::a_call_in_a_rule_that_makes_statements_stays",
                 "each_from_the_last!($mark, $($rest,)*);",
             ),
+            passes(
+                "tables::an_impl_for_a_type_with_an_argument_left_out_is_asked_for",
+                "impl<T: Copy> From<&[T]> for Owned<T>",
+            )
+            .without(&["From<Option<T>>", "mod sizes"]),
+            passes(
+                "tuples::variables_whose_names_are_given_to_a_macro_are_bound",
+                "let ($($name,)*) = ($($part.size(),)*);",
+            )
+            .without(&["[A][a]", "mod sizes"]),
             passes("words::a_type_has_another_name_in_another_crate", "wide!(std::ffi::c_short, 16);")
                 .without(&["c_int", "c_schar"]),
             passes("words::an_impl_beside_what_can_not_be_expanded_is_found", "counted!(Bell, BELLS);").without(&["Door"]),

@@ -24,6 +24,7 @@ pub(super) const MODELS: &[Model] = &[
         args: &[],
         code: 0,
         tests: &[
+            passes("handed_on::a_module_of_a_macro_is_found_by_its_path", "n * n"),
             passes("tests::all_modules_are_found", "n * n"),
             passes("tests::deeper::a_nested_test_module_works", "pub fn add(a: u32, b: u32)"),
         ],
@@ -324,6 +325,7 @@ pub(super) const MODELS: &[Model] = &[
         args: &[],
         code: 0,
         tests: &[
+            made("a_name_of_the_library_is_another_crate_here", "extern crate figures;"),
             made("tests::a_plain_test_needs_one_dependency", "itoa = {"),
             made("tests::numbers_have_signs", "test-case = {"),
         ],
@@ -360,6 +362,13 @@ pub(super) const MODELS: &[Model] = &[
         lacks: &[],
     },
     Model {
+        fixture: "members",
+        args: &["-p", "shout", "--test", "derives"],
+        code: 5,
+        tests: &[fault("a_derive_can_not_be_in_the_file_of_its_own_test", "unsupported")],
+        lacks: &[],
+    },
+    Model {
         fixture: "outside",
         args: &["-m", "app/Cargo.toml"],
         code: 0,
@@ -368,7 +377,7 @@ pub(super) const MODELS: &[Model] = &[
     },
     Model {
         fixture: "deps",
-        args: &["--skip", "numbers_have", "--inline", "itoa"],
+        args: &["--lib", "--skip", "numbers_have", "--inline", "itoa"],
         code: 0,
         tests: &[passes("tests::a_plain_test_needs_one_dependency", "pub mod itoa")],
         lacks: &["```cargo"],
