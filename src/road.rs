@@ -23,6 +23,7 @@ use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ pub struct MakeOptions {
 #[derive(Debug)]
 pub struct Session<'w> {
     workspace: &'w Workspace,
-    target: &'w TestTarget,
+    target: Cow<'w, TestTarget>,
     compiler: Compiler,
     coverage_map: CoverageMap,
     prepared: Prepared,
@@ -109,9 +110,18 @@ impl<'w> Session<'w> {
             });
         }
         stage("Bundling", &what);
-        let bundle = timed(&mut stages, "bundle", || bundle(target))?;
+        let joined = timed(&mut stages, "bundle", || bundle(target))?;
         stage("Graphing", &what);
-        let (compiler, prepared) = timed(&mut stages, "graph", || prepared(workspace, target, bundle, &what))?;
+        let first = timed(&mut stages, "graph", || prepared(workspace, target, joined, &what));
+        let (target, (compiler, prepared)) = match (first, target.with_library_apart()) {
+            // What is private at the library's root may be in the way.
+            (Err(e @ Error::Bundling { .. }), Some(apart)) => {
+                let again = timed(&mut stages, "bundle", || bundle(&apart))
+                    .and_then(|bundle| timed(&mut stages, "graph", || prepared(workspace, &apart, bundle, &what)));
+                (Cow::Owned(apart), again.map_err(|_| e)?)
+            }
+            (first, _) => (Cow::Borrowed(target), first?),
+        };
         let prepare_calls = compiler.calls();
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
@@ -159,11 +169,11 @@ impl<'w> Session<'w> {
     pub fn make(&self, task: &Task, options: &MakeOptions, stage: &dyn Fn(&str, &str)) -> Result<Made> {
         let mut stages = BTreeMap::new();
         let compiler = self.compiler.afresh();
-        let entry = task.entry(self.target, options.ignored);
+        let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         stage("Tracing", &name);
-        let first = timed(&mut stages, "trace", || project_run(self.target, &entry, Some(&self.coverage_map), timeout))?;
+        let first = timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
         self.check_trace(&entry, &name, &coverage, &first, timeout)?;
         let limit = options.timeout.unwrap_or_else(|| (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT));
@@ -175,7 +185,7 @@ impl<'w> Session<'w> {
             // The other reference runs wait for nothing.
             let runs = scope.spawn(|| {
                 (1..REFERENCE_RUNS)
-                    .map(|_| project_run(self.target, &entry, Some(&self.coverage_map), limit))
+                    .map(|_| project_run(&self.target, &entry, Some(&self.coverage_map), limit))
                     .collect::<Result<Vec<_>>>()
             });
             let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler));
@@ -193,7 +203,7 @@ impl<'w> Session<'w> {
             ran = self.ran_in_more(&entry, &mut taken, limit)?;
             reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler))?;
         }
-        let reference = reference(self.target, &entry, runs, limit)?;
+        let reference = reference(&self.target, &entry, runs, limit)?;
 
         stage("Verifying", &name);
         let gist_names: Vec<String> = entry.names().iter().map(|n| self.in_gist(n)).collect();
@@ -203,7 +213,7 @@ impl<'w> Session<'w> {
         };
         let facts = Facts {
             workspace: self.workspace,
-            target: self.target,
+            target: &self.target,
             test: &name,
             gist_test: &gist_test,
             ignored: task.tests().iter().any(|t| t.ignored),
@@ -216,7 +226,7 @@ impl<'w> Session<'w> {
             self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect();
         let types = self.types();
         let mut claim = Claim {
-            target: self.target,
+            target: &self.target,
             original: &original,
             reference: &reference,
             entry: &entry,
@@ -241,13 +251,13 @@ impl<'w> Session<'w> {
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
-            let named = |needs: &Surroundings| !needs.names(&gist.text, &entry, self.target).is_empty();
+            let named = |needs: &Surroundings| !needs.names(&gist.text, &entry, &self.target).is_empty();
             match verified.needs.filter(|needs| level == Level::Bundle || named(needs)) {
                 // Where the code names nothing, a test may have ended otherwise by chance: a wider text will tell.
                 None => Ok((gist, verified)),
                 // No other text would end differently.
                 Some(needs) => {
-                    let reason = needs.reason(&gist.text, &entry, self.target);
+                    let reason = needs.reason(&gist.text, &entry, &self.target);
                     Err(Error::Unsupported { test: name.clone(), reason })
                 }
             }
@@ -295,7 +305,7 @@ impl<'w> Session<'w> {
         let (runs, time) = MORE_RUNS;
         let start = Instant::now();
         for _ in (0..runs).take_while(|_| start.elapsed() < time) {
-            let run = project_run(self.target, entry, Some(&self.coverage_map), limit)?;
+            let run = project_run(&self.target, entry, Some(&self.coverage_map), limit)?;
             taken.extend(run.coverage().cloned());
         }
         Ok(Ran::new(&self.prepared.bundle, &self.prepared.tree, &Coverage::of_runs(&*taken)))

@@ -16,6 +16,7 @@ use proc_macro2::{Delimiter, Spacing, TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use syn::ext::IdentExt;
 use syn::visit::{self, Visit};
 use syn::{Item, ItemExternCrate};
 
@@ -107,7 +108,7 @@ impl View {
         }
         for item in &tree.items {
             let Item::ExternCrate(e) = item else { continue };
-            let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r).to_string();
+            let name = e.rename.as_ref().map_or(&e.ident, |(_, r)| r).unraw().to_string();
             if e.ident == "self" {
                 self.crates.insert(name, self.home());
             } else if !uses_macros(e) && !["std", "core", "_"].contains(&name.as_str()) {
@@ -146,7 +147,7 @@ impl View {
         let mut cut = Vec::new();
         for item in extern_crates(tree) {
             let r = node_range(&item);
-            let name = item.ident.to_string();
+            let name = item.ident.unraw().to_string();
             let at_top = tree.items.iter().any(|i| matches!(i, Item::ExternCrate(e) if *e == item));
             let bundled = self.crates.contains_key(&name) || name == "self" && self.module.is_some();
             if !bundled {

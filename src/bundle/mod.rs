@@ -26,6 +26,7 @@ use crate::source::map::SourceMap;
 use crate::source::mapped::Mapped;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::record::RustcCall;
+use attributes::behind_attributes;
 use std::ops::Range;
 use std::process::Command;
 
@@ -99,10 +100,7 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
     let library = target.library.as_ref().map(|l| inlined(&l.call, builtin.union(&l.call.cfgs()))).transpose()?;
     let (test, test_only) = inlined(&target.call, test_cfgs)?;
     let members = target
-        .members
-        .iter()
-        .enumerate()
-        .filter(|(_, m)| m.package_id != target.package_id)
+        .mounted()
         .map(|(i, m)| Ok((i, inlined(&m.call, builtin.union(&m.call.cfgs()))?.0)))
         .collect::<Result<Vec<_>>>()?;
     let mounted = mount::mount(mount::Parts { target, library: library.map(|(text, _)| text), test, members })?;
@@ -110,6 +108,8 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
     let (wrapper, test_only) = match mounted.wrapper {
         Some((name, _)) if program => (Some(name), Vec::new()),
         Some((name, start)) => (Some(name), vec![start]),
+        None if target.library_apart && program => (None, Vec::new()),
+        None if target.library_apart => (None, items_beside(&text, &mounted.crates)),
         None => (None, test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()),
     };
     Ok(Bundle {
@@ -121,6 +121,16 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
         test_only,
         crates: mounted.crates,
     })
+}
+
+/// Where the items of the root begin that are no crate's module, behind their attributes.
+fn items_beside(text: &str, crates: &[BundledCrate]) -> Vec<usize> {
+    let Ok(file) = syn::parse_file(text) else { return Vec::new() };
+    let is_crate = |item: &&syn::Item| match item {
+        syn::Item::Mod(m) => crates.iter().any(|c| c.module.as_ref().is_some_and(|name| m.ident == name)),
+        _ => false,
+    };
+    file.items.iter().filter(|item| !is_crate(item)).map(behind_attributes).collect()
 }
 
 /// What rustc sets by itself for the call's target and codegen options.

@@ -94,6 +94,8 @@ pub struct TestTarget {
     pub library: Option<BuiltCrate>,
     /// Libraries of other packages whose source goes into the bundle, each behind those that it needs.
     pub members: Vec<BuiltCrate>,
+    /// The package's own library is the last of the members: see [`TestTarget::with_library_apart`].
+    pub library_apart: bool,
 }
 
 /// A library whose source goes into the bundle, as it was compiled.
@@ -151,9 +153,30 @@ impl TestTarget {
         let artifact = ext.path.as_ref()?.with_extension("");
         if let Some(i) = self.members.iter().position(|m| m.artifact == artifact) {
             // The library that a member was built with stands for the one under test, be it built for tests or not.
-            return Some(if self.members[i].package_id == self.package_id { Bundled::Root } else { Bundled::Member(i) });
+            let own = self.members[i].package_id == self.package_id && !self.library_apart;
+            return Some(if own { Bundled::Root } else { Bundled::Member(i) });
         }
         self.library.as_ref().is_some_and(|l| l.artifact == artifact).then_some(Bundled::Root)
+    }
+
+    /// The same target with its library as one more member: a module of the bundle, of which the test sees no more than
+    /// its public items. `None` when there is no library, or when a member was built with it.
+    #[must_use]
+    pub fn with_library_apart(&self) -> Option<TestTarget> {
+        let mut apart = self.clone();
+        if apart.members.iter().any(|m| m.package_id == self.package_id) {
+            return None;
+        }
+        apart.members.push(apart.library.take()?);
+        apart.library_apart = true;
+        Some(apart)
+    }
+
+    /// The members that become modules of the bundle, by number. A library that a member was built with stands for the
+    /// one under test.
+    pub fn mounted(&self) -> impl Iterator<Item = (usize, &BuiltCrate)> {
+        let stands_for_root = |m: &BuiltCrate| m.package_id == self.package_id && !self.library_apart;
+        self.members.iter().enumerate().filter(move |(_, m)| !stands_for_root(m))
     }
 
     /// The crates of the bundle: package and call; the test's own first, then the library, then the members.
@@ -362,6 +385,7 @@ fn test_target(
         call,
         library,
         members,
+        library_apart: false,
     })
 }
 
@@ -428,6 +452,7 @@ fn documented(
             call,
             library,
             members,
+            library_apart: false,
         });
     }
     Ok(targets)

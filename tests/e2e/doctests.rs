@@ -48,6 +48,14 @@ fn each_doctest_is_a_program_that_ends_as_in_the_project() {
 }
 
 #[test]
+fn a_doctest_sees_no_private_field_of_its_library() {
+    let project = Project::new("apart");
+    let gist = project.beside("gist.rs");
+    project.gistify(["--doc", "guarded", "-o", gist.as_str()]).assert_code(0).assert_says("line existence 1.00, stubs 0");
+    assert!(fs_err::read_to_string(&gist).unwrap().contains("pub mod apart {\npub struct Inner"));
+}
+
+#[test]
 fn a_doctest_is_run_and_traced_by_name() {
     let project = Project::new("doctests");
     let gist = project.beside("gist.rs");

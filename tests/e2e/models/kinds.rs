@@ -56,6 +56,13 @@ pub(super) const MODELS: &[Model] = &[
         lacks: &["fn part", "Bye"],
     },
     Model {
+        fixture: "apart",
+        args: &["--test", "globs"],
+        code: 0,
+        tests: &[passes("a_method_of_the_tests_own_is_meant", "}\nuse crate::apart::*;\n\n/// The area of a line.")],
+        lacks: &["Guard"],
+    },
+    Model {
         fixture: "example",
         args: &["--example", "demo"],
         code: 0,
