@@ -23,6 +23,7 @@ use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
+use camino::{Utf8Path, Utf8PathBuf};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -91,6 +92,12 @@ fn prepared(workspace: &Workspace, target: &TestTarget, bundle: Bundle, what: &s
         }
     }
     Err(first)
+}
+
+/// Where a gist that does not verify goes, instead of where it was to go.
+#[must_use]
+pub fn unverified(path: &Utf8Path) -> Utf8PathBuf {
+    path.with_extension("unverified.rs")
 }
 
 impl<'w> Session<'w> {
@@ -245,11 +252,16 @@ impl<'w> Session<'w> {
             Level::Bundle => &[],
         };
         self.self_contained(&name, &reduced.text)?;
+        let unverified = unverified(Utf8Path::new(&options.file_name));
         let check = |text: &str, map: &SourceMap, level: Level, claim: &Claim<'_>| -> Result<(Gist, Verified)> {
-            let gist = finish(text, map, &self.prepared.bundle, &facts)?;
+            let mut gist = finish(text, map, &self.prepared.bundle, &facts)?;
             let verified = verify(&gist.text, Some(&gist.map), claim, &compiler)?;
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
+            }
+            if verified.verdict != Verdict::Ok {
+                let facts = Facts { file_name: unverified.as_str(), ..facts.clone() };
+                gist = finish(text, map, &self.prepared.bundle, &facts)?;
             }
             let named = |needs: &Surroundings| !needs.names(&gist.text, &entry, &self.target).is_empty();
             match verified.needs.filter(|needs| level == Level::Bundle || named(needs)) {

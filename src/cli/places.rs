@@ -4,6 +4,7 @@ use super::shell::Shell;
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, Result};
 use cargo_gistify::report::Made;
+use cargo_gistify::road::unverified;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::{TargetKind, TestTarget};
@@ -77,7 +78,7 @@ impl Places {
             Places::File(f) => f.clone(),
             Places::Directory(d) => d.join(default_name(target, task)),
         };
-        let unverified = path.with_extension("unverified.rs");
+        let unverified = unverified(&path);
         if verified {
             // What an earlier run left beside it is out of date.
             let _ = std::fs::remove_file(&unverified);

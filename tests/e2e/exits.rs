@@ -95,7 +95,8 @@ fn a_gist_that_does_not_verify_never_stands_under_the_name_of_the_result() {
     let ran = project.gistify(["the_answer_is_beside_this_file", "-o", gist.as_str()]);
     ran.assert_code(100).assert_says("output-differs").assert_says("assertion failed: here.join");
     assert!(!gist.exists());
-    assert!(project.beside("gist.unverified.rs").exists());
+    let text = fs_err::read_to_string(project.beside("gist.unverified.rs")).unwrap();
+    assert!(text.contains(" gist.unverified.rs -o gist.unverified &&"), "{text}");
 }
 
 #[test]

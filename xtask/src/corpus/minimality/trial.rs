@@ -102,9 +102,11 @@ impl Bench {
 
 /// The words of the last rustc call that cargo says that it ran.
 fn last_call(printed: &str) -> Result<Vec<String>> {
-    let calls = printed.lines().filter_map(|line| line.trim().strip_prefix("Running `")?.strip_suffix('`'));
-    let mut crates = calls.filter(|call| call.contains(" --crate-name "));
-    words(crates.next_back().context("cargo does not say how it calls rustc")?)
+    // A value in the environment may have several lines (a package's description), and backticks at the end of one.
+    let call = |rest: &str| rest.match_indices("`\n").find_map(|(end, _)| words(&rest[..end]).ok());
+    let calls = printed.split("Running `").skip(1).filter_map(call);
+    let crates = calls.filter(|call| call.iter().any(|word| word == "--crate-name"));
+    crates.last().context("cargo does not say how it calls rustc")
 }
 
 /// The arguments of a call, but not those about its input, its output and how it prints errors.
@@ -150,6 +152,12 @@ mod tests {
             rest,
             ["--crate-name", "gist", "--edition=2021", "-C", "opt-level=1", "--test", "--extern", "d=/t/d.rlib"]
         );
+    }
+
+    #[test]
+    fn a_call_may_have_several_lines() {
+        let printed = "     Running `A='one `a`\n`b`\ntwo' rustc --crate-name gist src/lib.rs`\n    Finished `test`\n";
+        assert_eq!(last_call(printed).unwrap()[..3], ["A=one `a`\n`b`\ntwo", "rustc", "--crate-name"]);
     }
 
     #[test]
