@@ -125,7 +125,10 @@ impl<'w> Session<'w> {
             (Err(e @ Error::Bundling { .. }), Some(apart)) => {
                 let again = timed(&mut stages, "bundle", || bundle(&apart))
                     .and_then(|bundle| timed(&mut stages, "graph", || prepared(workspace, &apart, bundle, &what)));
-                (Cow::Owned(apart), again.map_err(|_| e)?)
+                // The user knows the first bundle's error better: there all stands as in the project.
+                let told =
+                    |other| if matches!(other, Error::Bundling { .. } | Error::Unsupported { .. }) { e } else { other };
+                (Cow::Owned(apart), again.map_err(told)?)
             }
             (first, _) => (Cow::Borrowed(target), first?),
         };
@@ -276,7 +279,7 @@ impl<'w> Session<'w> {
         };
         let (mut gist, mut verified) =
             timed(&mut stages, "verify", || check(&reduced.text, &reduced.map, options.goal.level, &claim))?;
-        if verified.verdict != Verdict::Ok {
+        if matches!(verified.verdict, Verdict::OutputDiffers | Verdict::Crash) {
             // It may have gone a way that it goes in few runs.
             let more = self.ran_in_more(&entry, &mut taken, limit)?;
             if more.ran != ran.ran {

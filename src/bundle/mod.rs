@@ -108,8 +108,7 @@ pub fn bundle(target: &TestTarget) -> Result<Bundle> {
     let (wrapper, test_only) = match mounted.wrapper {
         Some((name, _)) if program => (Some(name), Vec::new()),
         Some((name, start)) => (Some(name), vec![start]),
-        None if target.library_apart && program => (None, Vec::new()),
-        None if target.library_apart => (None, items_beside(&text, &mounted.crates)),
+        None if target.library_apart && !program => (None, items_beside(&text, &mounted.crates)),
         None => (None, test_only.iter().flat_map(|&(file, at)| map.images(file, at).collect::<Vec<_>>()).collect()),
     };
     Ok(Bundle {

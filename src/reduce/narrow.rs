@@ -4,8 +4,8 @@
 pub(super) const MAX_CHECKS: usize = 120;
 
 /// A smallest part of `candidates` for which `test` holds: without any one of it, it does not. The whole is taken to
-/// pass, nothing to fail, and more of it never to fail where less passes; where that isn't so, the part still passes, if it
-/// was tried. `None` when `test` gives up.
+/// pass, nothing to fail, and more of it never to fail where less passes; where that isn't so, the part may be larger, or not
+/// pass. `None` when `test` gives up.
 ///
 /// It is `QuickXplain` (Junker 2004): for `k` of `n` it asks about `k · log₂(n / k)` times.
 pub(super) fn smallest<T: Copy, E>(

@@ -108,6 +108,10 @@ impl<'c> Search<'c> {
             let complete = !checked.errors().any(|e| e.message.starts_with("cannot find macro"));
             Ok(complete.then(|| told(&checked, &pieces)))
         };
+        if self.narrowing == 0 {
+            return Ok(());
+        }
+        self.narrowing -= 1;
         let all: Vec<NodeId> = remedy.restore.iter().copied().collect();
         let before = told(checked, pieces);
         let Some(after) = with(&all)? else { return Ok(()) };

@@ -44,12 +44,12 @@ impl Finder<'_> {
         });
     }
 
-    /// What stands in the tokens of a macro, the tree of which lives only here.
-    fn inner(&mut self, items: &[syn::Item]) {
+    /// What stands in the tokens of a macro, the tree of which lives only here. Gives where each `pub` stands in them.
+    fn inner(&mut self, items: &[syn::Item]) -> Vec<Range<usize>> {
         let mut inner = Finder { text: self.text, found: Surface::default() };
         items.iter().for_each(|item| inner.visit_item(item));
         self.found.called_in_bodies.append(&mut inner.found.called_in_bodies);
-        self.found.publics.append(&mut inner.found.publics);
+        inner.found.publics
     }
 }
 
@@ -58,7 +58,10 @@ impl<'ast> Visit<'ast> for Finder<'_> {
         if m.ident.is_some() {
             for rule in rules(m.mac.tokens.clone(), self.text) {
                 match &rule.items {
-                    Some(file) => self.inner(&file.items),
+                    Some(file) => {
+                        let publics = self.inner(&file.items);
+                        self.found.publics.extend(publics);
+                    }
                     None => {
                         let made = range(rule.matcher.span()).end..rule.range.end;
                         let inside = |t: &TokenTree| {
@@ -70,10 +73,8 @@ impl<'ast> Visit<'ast> for Finder<'_> {
                 }
             }
         } else if let Ok(items) = syn::parse::Parser::parse2(crate::bundle::items_within, m.mac.tokens.clone()) {
-            let publics = self.found.publics.len();
+            // A `pub` is no word of the file there, but what the macro is given.
             self.inner(&items);
-            // These are no words of the file, but what a macro is given.
-            self.found.publics.truncate(publics);
         }
     }
 

@@ -152,9 +152,7 @@ impl TestTarget {
     pub fn bundled(&self, ext: &Extern) -> Option<Bundled> {
         let artifact = ext.path.as_ref()?.with_extension("");
         if let Some(i) = self.members.iter().position(|m| m.artifact == artifact) {
-            // The library that a member was built with stands for the one under test, be it built for tests or not.
-            let own = self.members[i].package_id == self.package_id && !self.library_apart;
-            return Some(if own { Bundled::Root } else { Bundled::Member(i) });
+            return Some(if self.stands_for_root(&self.members[i]) { Bundled::Root } else { Bundled::Member(i) });
         }
         self.library.as_ref().is_some_and(|l| l.artifact == artifact).then_some(Bundled::Root)
     }
@@ -172,11 +170,14 @@ impl TestTarget {
         Some(apart)
     }
 
-    /// The members that become modules of the bundle, by number. A library that a member was built with stands for the
-    /// one under test.
+    /// The members that become modules of the bundle, by number.
     pub fn mounted(&self) -> impl Iterator<Item = (usize, &BuiltCrate)> {
-        let stands_for_root = |m: &BuiltCrate| m.package_id == self.package_id && !self.library_apart;
-        self.members.iter().enumerate().filter(move |(_, m)| !stands_for_root(m))
+        self.members.iter().enumerate().filter(|(_, m)| !self.stands_for_root(m))
+    }
+
+    /// The library that a member was built with stands for the one under test, be it built for tests or not.
+    fn stands_for_root(&self, member: &BuiltCrate) -> bool {
+        member.package_id == self.package_id && !self.library_apart
     }
 
     /// The crates of the bundle: package and call; the test's own first, then the library, then the members.
