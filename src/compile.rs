@@ -56,6 +56,8 @@ pub struct Compiler {
     /// With the test harness.
     harness: bool,
     timeout: Duration,
+    /// Checks that may run at once.
+    jobs: usize,
     calls: AtomicUsize,
 }
 
@@ -123,6 +125,7 @@ impl Compiler {
             edition: call.edition().to_owned(),
             harness: call.has_harness(),
             timeout: Duration::from_secs(300),
+            jobs: 1,
             calls: AtomicUsize::new(0),
         }
     }
@@ -149,8 +152,21 @@ impl Compiler {
             edition: self.edition.clone(),
             harness: self.harness,
             timeout: self.timeout,
+            jobs: self.jobs,
             calls: AtomicUsize::new(0),
         }
+    }
+
+    /// The same, for a caller that leaves it `jobs` cores.
+    #[must_use]
+    pub fn with_jobs(self, jobs: usize) -> Compiler {
+        Compiler { jobs, ..self }
+    }
+
+    /// Whether two checks may run at once.
+    #[must_use]
+    pub fn has_two_jobs(&self) -> bool {
+        self.jobs > 1
     }
 
     /// How often rustc was called.

@@ -37,7 +37,7 @@
 //!     let session = Session::open(&workspace, &target, &|_, _| {})?;
 //!     for task in tasks(cargo_gistify::tests::list(&target)?) {
 //!         let options =
-//!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into() };
+//!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into(), jobs: 1 };
 //!         let made = session.make(&task, &options, &|_, _| {})?;
 //!         println!("{}: {}", task.name(), made.verdict.name());
 //!     }

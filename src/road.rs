@@ -46,6 +46,8 @@ pub struct MakeOptions {
     pub timeout: Option<Duration>,
     /// The file's name, as the header's run line has it.
     pub file_name: String,
+    /// How many cores it may use: from two on, it tries two texts at once where that pays.
+    pub jobs: usize,
 }
 
 /// What all tests of a target share.
@@ -178,7 +180,7 @@ impl<'w> Session<'w> {
     /// When no gist can be made; one that does not verify is not an error.
     pub fn make(&self, task: &Task, options: &MakeOptions, stage: &dyn Fn(&str, &str)) -> Result<Made> {
         let mut stages = BTreeMap::new();
-        let compiler = self.compiler.afresh();
+        let compiler = self.compiler.afresh().with_jobs(options.jobs);
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);

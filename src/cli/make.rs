@@ -103,6 +103,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                 ignored: args.selection.ignored,
                 timeout: args.timeout.map(Duration::from_secs),
                 file_name: places.file_name(target, task),
+                jobs: jobs / jobs.min(tasks.len()).max(1),
             };
             (session.make(task, &options, &stage), begun.elapsed().as_secs_f64())
         };

@@ -2,8 +2,8 @@
 
 use super::nodes::{Kind, Node, NodeId};
 use super::syntax::{
-    after_attributes, catches_all, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test, plain,
-    without_value,
+    after_attributes, catches_all, decorates, diverges, is_diverging_macro, is_foreign_macro, is_unit, makes_a_test,
+    only_panics, plain, without_value,
 };
 use super::types::Header;
 use super::values::{branches, gives_a_value};
@@ -268,7 +268,7 @@ impl Builder<'_> {
 
     /// A block with a value that is used.
     fn value(&mut self, block: &syn::Block) {
-        if block.stmts.is_empty() || self.in_closure {
+        if block.stmts.is_empty() || self.in_closure || only_panics(block) {
             return self.statements(block, false);
         }
         let id = self.push(Kind::Value, inside(block));

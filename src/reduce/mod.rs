@@ -265,7 +265,7 @@ impl Prepared {
             .map(|i| {
                 let node = &tree.nodes[i];
                 node.kind.in_body()
-                    && node.kind != Kind::Value
+                    && (node.kind != Kind::Value || goal.stubs)
                     && !ran.ran[i]
                     && may_cut(i)
                     && tree.function(i).is_some_and(|f| {

@@ -480,7 +480,9 @@ impl<'a> Plan<'a> {
                 i += 1;
             } else if cut[i] {
                 let range = self.tree.cut_range(self.text, i);
-                edits.push(if self.goal.stubs && self.tree.nodes[i].kind == Kind::Body && !self.tree.nodes[i].unit {
+                let node = &self.tree.nodes[i];
+                let has_value = node.kind == Kind::Value || node.kind == Kind::Body && !node.unit;
+                edits.push(if self.goal.stubs && has_value {
                     Edit::replace(range, " unimplemented!() ")
                 } else {
                     Edit::delete(range)

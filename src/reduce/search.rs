@@ -7,7 +7,7 @@ use super::plan::Plan;
 use super::repair::{Remedy, Repairer};
 use super::{imports, narrow};
 use crate::compile::{Checked, Compiler, Diagnostic, FILE_NAME, NOOP};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::source::edit::Piece;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -139,35 +139,75 @@ impl<'c> Search<'c> {
 
     /// Tries the text without each doubtful node, several at a time. Gives whether anything went.
     pub(super) fn try_without(&mut self, plan: &mut Plan<'_>) -> Result<bool> {
-        let mut budget = MAX_TRIALS;
+        let all = doubtful(plan);
+        if all.is_empty() {
+            return Ok(false);
+        }
+        if let Some(without) = self.without(plan, &all)? {
+            *plan = without;
+            return Ok(true);
+        }
+        let mut budget = MAX_TRIALS - 1;
         let mut any = false;
-        let mut todo = vec![doubtful(plan)];
+        // None of these can go as a whole.
+        let mut todo = vec![all];
         while let Some(chunk) = todo.pop() {
             let chunk: Vec<NodeId> = chunk.into_iter().filter(|&i| plan.stands(i)).collect();
-            if chunk.is_empty() || budget == 0 {
+            if let [one] = chunk.as_slice() {
+                plan.pinned[*one] = true;
+            }
+            if chunk.len() < 2 || budget == 0 {
                 continue;
             }
-            budget -= 1;
-            let mut without = plan.clone();
-            for &i in &chunk {
-                without.drop_node(i);
-                // The impls of a trait's function go with it.
-                for member in without.members_of(i) {
-                    without.drop_node(member);
+            let (first, second) = chunk.split_at(chunk.len() / 2);
+            let (without_first, without_second) = self.without_halves(plan, first, second)?;
+            budget = budget.saturating_sub(if without_first.is_some() { 1 } else { 2 });
+            // With the one half gone, the other can't go: both together could not.
+            match without_first.map(|plan| (plan, second)).or(without_second.map(|plan| (plan, first))) {
+                Some((without, other)) => {
+                    *plan = without;
+                    any = true;
+                    todo.push(other.to_vec());
                 }
-            }
-            if self.compiler.check(&without.render().0, &[])?.ok {
-                *plan = without;
-                any = true;
-            } else if let [one] = chunk.as_slice() {
-                plan.pinned[*one] = true;
-            } else {
-                let half = chunk.len() / 2;
-                todo.push(chunk[half..].to_vec());
-                todo.push(chunk[..half].to_vec());
+                None => todo.extend([second.to_vec(), first.to_vec()]),
             }
         }
         Ok(any)
+    }
+
+    /// The plan without some nodes, if its text compiles.
+    fn without<'a>(&self, plan: &Plan<'a>, nodes: &[NodeId]) -> Result<Option<Plan<'a>>> {
+        let mut without = plan.clone();
+        for &i in nodes {
+            without.drop_node(i);
+            // The impls of a trait's function go with it.
+            for member in without.members_of(i) {
+                without.drop_node(member);
+            }
+        }
+        Ok(self.compiler.check(&without.render().0, &[])?.ok.then_some(without))
+    }
+
+    /// The plan without one half and without the other, where each compiles; the second is of no use where the first does. Both are
+    /// tried at once when there is a core for each.
+    #[allow(clippy::type_complexity, reason = "two of the same")]
+    fn without_halves<'a>(
+        &self,
+        plan: &Plan<'a>,
+        first: &[NodeId],
+        second: &[NodeId],
+    ) -> Result<(Option<Plan<'a>>, Option<Plan<'a>>)> {
+        if !self.compiler.has_two_jobs() {
+            let without_first = self.without(plan, first)?;
+            let without_second = if without_first.is_some() { None } else { self.without(plan, second)? };
+            return Ok((without_first, without_second));
+        }
+        let (without_first, without_second) = std::thread::scope(|scope| {
+            let second = scope.spawn(|| self.without(plan, second));
+            (self.without(plan, first), second.join())
+        });
+        let without_second = without_second.map_err(|_| Error::Internal("trying without a half panicked".into()))?;
+        Ok((without_first?, without_second?))
     }
 
     /// Cuts what rustc's lints call unused, until they are silent. Gives whether the result compiles.

@@ -44,6 +44,15 @@ pub(super) fn is_diverging_macro(path: &syn::Path) -> bool {
     path.segments.last().is_some_and(|s| NAMES.iter().any(|n| s.ident == n))
 }
 
+/// Whether a block does nothing but panic.
+pub(super) fn only_panics(block: &syn::Block) -> bool {
+    match block.stmts.as_slice() {
+        [syn::Stmt::Macro(m)] => is_diverging_macro(&m.mac.path),
+        [syn::Stmt::Expr(syn::Expr::Macro(m), _)] => is_diverging_macro(&m.mac.path),
+        _ => false,
+    }
+}
+
 /// Every statement `return …;` in the body of a function that names nothing but its parameters, and items.
 pub(super) fn returns(signature: &syn::Signature, block: &syn::Block) -> Vec<Range<usize>> {
     let mut parameters = Names::default();

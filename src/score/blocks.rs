@@ -4,7 +4,7 @@
 //! inner attributes) are the *top-level lines* of its module.
 
 use super::layout::{Names, Separators, lines, one_line};
-use proc_macro2::TokenStream;
+use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
 /// A block and its lines.
@@ -16,8 +16,10 @@ pub(super) struct Block {
     pub(super) key: String,
     /// Its lines, in order.
     pub(super) lines: Vec<String>,
-    /// A function whose body does nothing but panic.
+    /// Of a function: its body does nothing but panic.
     pub(super) stub: bool,
+    /// Of a function: how often it names a macro that does nothing but panic.
+    pub(super) panics: usize,
 }
 
 /// The line that every `mod` of a wrapper comes to: it stands for the root of a crate, which always exists.
@@ -40,8 +42,27 @@ pub(super) fn blocks(file: syn::File, krate: Option<usize>, mounts: &[Mount<'_>]
     walk.out
 }
 
+/// Macros that do nothing but panic.
+const PANICS: &[&str] = &["unimplemented", "todo", "unreachable", "panic"];
+
+/// How often one of [`PANICS`] is called.
+fn panics(tokens: TokenStream) -> usize {
+    let mut count = 0;
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => count += panics(group.stream()),
+            TokenTree::Ident(name) if PANICS.iter().any(|panic| name == panic) => {
+                count += usize::from(matches!(tokens.peek(), Some(TokenTree::Punct(mark)) if mark.as_char() == '!'));
+            }
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Whether a body does nothing but panic: the mark of an elided function.
-pub(super) fn is_stub(block: &syn::Block) -> bool {
+fn is_stub(block: &syn::Block) -> bool {
     let mac = match block.stmts.as_slice() {
         [syn::Stmt::Expr(syn::Expr::Macro(m), _)] => &m.mac,
         [syn::Stmt::Macro(m)] => &m.mac,
@@ -49,7 +70,7 @@ pub(super) fn is_stub(block: &syn::Block) -> bool {
         _ => return false,
     };
     let name = mac.path.segments.last().map(|s| s.ident.to_string());
-    matches!(name.as_deref(), Some("unimplemented" | "todo" | "unreachable" | "panic"))
+    name.is_some_and(|name| PANICS.contains(&name.as_str()))
 }
 
 struct Walk<'a> {
@@ -69,16 +90,24 @@ fn plain(ident: &syn::Ident) -> String {
 }
 
 impl Walk<'_> {
-    fn push(&mut self, key: String, lines: Vec<String>, stub: bool) {
-        self.out.push(Block { krate: self.krate, key, lines, stub });
+    fn push(&mut self, key: String, lines: Vec<String>) {
+        self.out.push(Block { krate: self.krate, key, lines, stub: false, panics: 0 });
     }
 
-    fn block(&mut self, kind: &str, owner: &str, name: &str, tokens: TokenStream, stub: bool) {
+    fn block(&mut self, kind: &str, owner: &str, name: &str, tokens: TokenStream) {
         let path: Vec<&str> =
             self.module.iter().map(String::as_str).chain([owner, name]).filter(|p| !p.is_empty()).collect();
         let key = format!("{kind} {}", path.join("::"));
         let lines = lines(tokens, self.separators, self.names);
-        self.push(key, lines, stub);
+        self.push(key, lines);
+    }
+
+    fn function(&mut self, owner: &str, name: &str, body: Option<&syn::Block>, tokens: TokenStream) {
+        self.block("fn", owner, name, tokens);
+        if let (Some(block), Some(body)) = (self.out.last_mut(), body) {
+            block.stub = is_stub(body);
+            block.panics = panics(body.to_token_stream());
+        }
     }
 
     fn top_level(&mut self, tokens: TokenStream) {
@@ -87,7 +116,7 @@ impl Walk<'_> {
             path => format!("top level of {}", path.join("::")),
         };
         let lines = lines(tokens, self.separators, self.names);
-        self.push(key, lines, false);
+        self.push(key, lines);
     }
 
     fn module_content(&mut self, attrs: Vec<syn::Attribute>, items: Vec<syn::Item>) {
@@ -105,22 +134,22 @@ impl Walk<'_> {
             syn::Item::Impl(item) => self.impl_item(item),
             syn::Item::Trait(item) => self.trait_item(item),
             syn::Item::Fn(i) => {
-                let stub = is_stub(&i.block);
-                self.block("fn", "", &plain(&i.sig.ident), i.into_token_stream(), stub);
+                let (name, tokens) = (plain(&i.sig.ident), i.to_token_stream());
+                self.function("", &name, Some(&i.block), tokens);
             }
-            syn::Item::Const(i) => self.block("const", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::Static(i) => self.block("static", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::Struct(i) => self.block("struct", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::Enum(i) => self.block("enum", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::Union(i) => self.block("union", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::Type(i) => self.block("type", "", &plain(&i.ident), i.into_token_stream(), false),
-            syn::Item::TraitAlias(i) => self.block("trait", "", &plain(&i.ident), i.into_token_stream(), false),
+            syn::Item::Const(i) => self.block("const", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::Static(i) => self.block("static", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::Struct(i) => self.block("struct", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::Enum(i) => self.block("enum", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::Union(i) => self.block("union", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::Type(i) => self.block("type", "", &plain(&i.ident), i.into_token_stream()),
+            syn::Item::TraitAlias(i) => self.block("trait", "", &plain(&i.ident), i.into_token_stream()),
             syn::Item::ForeignMod(i) => {
                 let abi = i.abi.name.as_ref().map_or_else(|| "\"C\"".to_owned(), |n| n.to_token_stream().to_string());
-                self.block("extern", "", &abi, i.into_token_stream(), false);
+                self.block("extern", "", &abi, i.into_token_stream());
             }
             syn::Item::Macro(i) => match &i.ident {
-                Some(name) => self.block("macro", "", &plain(name), i.into_token_stream(), false),
+                Some(name) => self.block("macro", "", &plain(name), i.into_token_stream()),
                 None => self.top_level(i.into_token_stream()),
             },
             other => self.top_level(other.into_token_stream()),
@@ -140,14 +169,14 @@ impl Walk<'_> {
             let outer = std::mem::replace(&mut self.krate, mount.krate);
             self.mounted = true;
             head.push(WRAPPER_LINE.to_owned());
-            self.push("mod".to_owned(), head, false);
+            self.push("mod".to_owned(), head);
             self.module_content(inner, items);
             self.mounted = false;
             self.krate = outer;
         } else {
             head.push(format!("mod {name} {{"));
             self.module.push(name);
-            self.push(format!("mod {}", self.module.join("::")), head, false);
+            self.push(format!("mod {}", self.module.join("::")), head);
             self.module_content(inner, items);
             self.module.pop();
         }
@@ -160,16 +189,16 @@ impl Walk<'_> {
             Some((path, _)) => format!("<{owner} as {}>", one_line(path.to_token_stream(), self.names)),
             None => owner,
         };
-        self.block("impl", &owner, "", item.into_token_stream(), false);
+        self.block("impl", &owner, "", item.into_token_stream());
         for item in items {
             match item {
                 syn::ImplItem::Fn(i) => {
-                    let stub = is_stub(&i.block);
-                    self.block("fn", &owner, &plain(&i.sig.ident), i.into_token_stream(), stub);
+                    let (name, tokens) = (plain(&i.sig.ident), i.to_token_stream());
+                    self.function(&owner, &name, Some(&i.block), tokens);
                 }
-                syn::ImplItem::Const(i) => self.block("const", &owner, &plain(&i.ident), i.into_token_stream(), false),
-                syn::ImplItem::Type(i) => self.block("type", &owner, &plain(&i.ident), i.into_token_stream(), false),
-                other => self.block("impl", &owner, "", other.into_token_stream(), false),
+                syn::ImplItem::Const(i) => self.block("const", &owner, &plain(&i.ident), i.into_token_stream()),
+                syn::ImplItem::Type(i) => self.block("type", &owner, &plain(&i.ident), i.into_token_stream()),
+                other => self.block("impl", &owner, "", other.into_token_stream()),
             }
         }
     }
@@ -177,16 +206,16 @@ impl Walk<'_> {
     fn trait_item(&mut self, mut item: syn::ItemTrait) {
         let items = std::mem::take(&mut item.items);
         let owner = plain(&item.ident);
-        self.block("trait", &owner, "", item.into_token_stream(), false);
+        self.block("trait", &owner, "", item.into_token_stream());
         for item in items {
             match item {
                 syn::TraitItem::Fn(i) => {
-                    let stub = i.default.as_ref().is_some_and(is_stub);
-                    self.block("fn", &owner, &plain(&i.sig.ident), i.into_token_stream(), stub);
+                    let (name, tokens) = (plain(&i.sig.ident), i.to_token_stream());
+                    self.function(&owner, &name, i.default.as_ref(), tokens);
                 }
-                syn::TraitItem::Const(i) => self.block("const", &owner, &plain(&i.ident), i.into_token_stream(), false),
-                syn::TraitItem::Type(i) => self.block("type", &owner, &plain(&i.ident), i.into_token_stream(), false),
-                other => self.block("trait", &owner, "", other.into_token_stream(), false),
+                syn::TraitItem::Const(i) => self.block("const", &owner, &plain(&i.ident), i.into_token_stream()),
+                syn::TraitItem::Type(i) => self.block("type", &owner, &plain(&i.ident), i.into_token_stream()),
+                other => self.block("trait", &owner, "", other.into_token_stream()),
             }
         }
     }

@@ -73,7 +73,8 @@ pub struct Existence {
 pub struct Index {
     krates: FxHashMap<String, usize>,
     blocks: FxHashMap<(usize, String), FxHashSet<String>>,
-    stubs: FxHashSet<(usize, String)>,
+    /// Of each function, how often it may panic, and whether it does nothing else.
+    panics: FxHashMap<(usize, String), (usize, bool)>,
 }
 
 impl Index {
@@ -95,8 +96,10 @@ impl Index {
             index.blocks.extend([root]);
             parse_items(what, &krate.text, |part| {
                 for block in blocks(part, Some(number), &[], &names) {
-                    if block.stub {
-                        index.stubs.insert((number, block.key.clone()));
+                    if block.panics > 0 || block.stub {
+                        let (panics, stub) = index.panics.entry((number, block.key.clone())).or_default();
+                        *panics = block.panics.max(*panics);
+                        *stub |= block.stub;
                     }
                     index.blocks.entry((number, block.key)).or_default().extend(block.lines);
                 }
@@ -134,11 +137,17 @@ impl Index {
         Ok(Existence { rate, lines, existing, foreign })
     }
 
-    /// Functions of `gist` whose body does nothing but panic where the project's body does something.
+    /// Bodies and branches of `gist` that do nothing but panic where the project's do something: a function that is
+    /// not the project's is one if that is all that it does, any other is as many as it has panics more than the project's.
     pub(super) fn stubs(&self, gist: &str, options: &Options) -> Result<usize, ParseError> {
         let blocks = self.gist_blocks(gist, options)?;
-        let own = |b: &super::blocks::Block| b.krate.is_some_and(|k| self.stubs.contains(&(k, b.key.clone())));
-        Ok(blocks.iter().filter(|b| b.stub && !own(b)).count())
+        let of_block = |block: &super::blocks::Block| {
+            let key = block.krate.map(|k| (k, block.key.clone())).filter(|key| self.blocks.contains_key(key));
+            let Some(key) = key else { return usize::from(block.stub) };
+            let &(panics, stub) = self.panics.get(&key).unwrap_or(&(0, false));
+            block.panics.saturating_sub(panics).max(usize::from(block.stub && !stub))
+        };
+        Ok(blocks.iter().map(of_block).sum())
     }
 
     fn gist_blocks(&self, gist: &str, options: &Options) -> Result<Vec<super::blocks::Block>, ParseError> {

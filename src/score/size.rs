@@ -59,7 +59,7 @@ pub fn code_lines(text: &str) -> usize {
     count.lines.len()
 }
 
-/// How many functions of `gist` do nothing but panic where the project's function does something.
+/// How many bodies and branches of functions of `gist` do nothing but panic where the project's do something.
 ///
 /// # Errors
 /// A gist that is not Rust.
@@ -175,5 +175,19 @@ mod unit {
         assert_eq!(count(c), 0);
         assert_eq!(count("fn a() { unimplemented!() } fn b() { todo!(); } impl T for S { fn d() { loop {} } }"), 2);
         assert_eq!(count("trait T { fn d() { panic!(\"elided\") } } fn new() { todo!() }"), 2);
+    }
+
+    #[test]
+    fn a_branch_that_only_panics_is_a_stub_unless_the_project_panics_there() {
+        let c = "fn a(x: u8) -> u8 { if x == 0 { b() } else if x == 1 { panic!() } else { c() } }";
+        let index = Index::new(&[CrateText::new("c", c)]).unwrap();
+        let count = |gist| stubs(gist, &index, &Options::default()).unwrap();
+        assert_eq!(count(c), 0);
+        assert_eq!(count("fn a(x: u8) -> u8 { if x == 0 { b() } else if x == 1 { panic!() } else { todo!() } }"), 1);
+        assert_eq!(
+            count("fn a(x: u8) -> u8 { if x == 0 { todo!() } else if x == 1 { panic!() } else { vec![todo!()] } }"),
+            2
+        );
+        assert_eq!(count("fn mine() { if x { panic!() } else { c() } }"), 0);
     }
 }
