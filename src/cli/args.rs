@@ -61,7 +61,7 @@ pub(crate) struct MakeArgs {
     /// How far to go: the whole crate, items only, or statements, too
     #[arg(long, value_enum, default_value_t = LevelArg::Full)]
     pub(crate) level: LevelArg,
-    /// Let bodies that never ran become `unimplemented!()`
+    /// Let bodies, and branches with a value, that never ran become `unimplemented!()`
     #[arg(long)]
     pub(crate) allow_stubs: bool,
     /// Put the source of this dependency into the gist, too: a name, or NAME@VERSION
