@@ -6,7 +6,7 @@ use crate::reduce::ran::Ran;
 use crate::report::Metrics;
 use crate::score::existence::Options;
 use crate::task::Task;
-use crate::verify::inject::{InjectFault, OriginalTest, locate};
+use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
 use crate::verify::replay::called_names;
 use crate::verify::run::{REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
@@ -136,9 +136,29 @@ impl Session<'_> {
             [first, rest @ ..] if first == wrapper => rest.to_vec(),
             path => path.to_vec(),
         };
-        let mut bare = OriginalTest { path: unwrap(&test.path), ..test.clone() };
-        bare.helpers.iter_mut().for_each(|helper| helper.path = unwrap(&helper.path));
-        bare.made_by.iter_mut().for_each(|made| made.definition.path = unwrap(&made.definition.path));
+        // Paths from the root of the crate lead into the module in the bundle.
+        let (from, to) = (format!("crate::{wrapper}::"), "crate::");
+        let bare_helper = |helper: &Helper| Helper {
+            path: unwrap(&helper.path),
+            text: helper.text.replace(&from, to),
+            at: None,
+            ..helper.clone()
+        };
+        let cut = test.tokens.matches(&from).count() * (from.len() - to.len());
+        let bare = OriginalTest {
+            path: unwrap(&test.path),
+            tokens: test.tokens.replace(&from, to),
+            at: None,
+            helpers: test.helpers.iter().map(bare_helper).collect(),
+            // Their places count from the start of the bundle's text.
+            made_by: test
+                .made_by
+                .as_ref()
+                .filter(|_| cut == 0)
+                .map(|made| MadeBy { definition: bare_helper(&made.definition), ..*made }),
+            others: if cut == 0 { test.others.clone() } else { Vec::new() },
+            ..test.clone()
+        };
         match locate(gist, &bare) {
             Ok(_) => {
                 let beside = self.layout.wrappers.iter().find(|w| w.module == *wrapper).map(|w| w.krate.clone());

@@ -17,4 +17,5 @@ mod programs;
 mod project;
 mod run;
 mod tree;
+mod verify;
 mod wrappers;
