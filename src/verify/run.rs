@@ -254,6 +254,9 @@ fn without_cargo<'a>(command: &'a mut Command, target: &TestTarget) -> &'a mut C
 }
 
 fn class(output: &Output) -> ExitClass {
+    if output.truncated && !output.timed_out {
+        return ExitClass::TooMuchOutput;
+    }
     ExitClass::of(output.status.code(), output.signal(), output.timed_out)
 }
 

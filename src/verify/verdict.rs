@@ -172,14 +172,18 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
             comparison = compare(&claim.reference.outcome, &outcome);
         }
     }
-    let needs = if comparison.equal || !claim.own || outcome.exit == ExitClass::TimeOut {
+    let needs = if comparison.equal || !claim.own || matches!(outcome.exit, ExitClass::TimeOut | ExitClass::TooMuchOutput) {
         None
     } else {
         needed(|around| Ok(compare(&claim.reference.outcome, &run_in(around)?.0).equal))?
     };
     let verdict = match (&comparison, outcome.exit) {
         (c, _) if c.equal => Verdict::Ok,
-        (_, ExitClass::Signal(_) | ExitClass::TimeOut) if claim.reference.outcome.exit != outcome.exit => Verdict::Crash,
+        (_, ExitClass::Signal(_) | ExitClass::TimeOut | ExitClass::TooMuchOutput)
+            if claim.reference.outcome.exit != outcome.exit =>
+        {
+            Verdict::Crash
+        }
         _ => Verdict::OutputDiffers,
     };
     let reason = match (verdict, comparison.differs) {
