@@ -7,6 +7,7 @@
 //! | [`source`] | byte spans, edits, the source map, `cfg` evaluation |
 //! | [`process`] | children: process groups, time limits, Ctrl-C |
 //! | [`error`] | every expected error, each with its exit code |
+//! | [`sandbox`] | a box for strangers' code: bubblewrap, or Landlock and seccomp; limits, orphans |
 //! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
 //! | [`tests`] | which tests there are, and where |
 //! | [`program`] | a program as an entry |
@@ -63,6 +64,7 @@ pub mod program;
 pub mod reduce;
 pub mod report;
 pub mod road;
+pub mod sandbox;
 pub mod score;
 pub mod source;
 pub mod task;
