@@ -4,6 +4,7 @@ use super::{DEFAULT_TIMEOUT, RUNS_WHERE_IT_VARIES, Session, later_limit, timed};
 use crate::error::Result;
 use crate::reduce::ran::Ran;
 use crate::report::Metrics;
+use crate::sandbox::Kind;
 use crate::score::existence::Options;
 use crate::task::Task;
 use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
@@ -51,6 +52,8 @@ pub struct Judged {
     pub verified: Verified,
     /// The figures.
     pub metrics: Metrics,
+    /// What it was built and run in, when it was.
+    pub sandbox: Option<Kind>,
     /// What is suspicious.
     pub flags: Vec<Flag>,
     /// Wall seconds by stage.
@@ -106,6 +109,7 @@ impl Session<'_> {
             timeout: limit,
             runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
             own: false,
+            room: self.room,
         };
         let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
         let layout = Options { beside, ..self.layout.clone() };
@@ -120,7 +124,8 @@ impl Session<'_> {
             !wanted.is_empty() && wanted.is_disjoint(&in_gist)
         });
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
-        Ok(Judged { verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+        let sandbox = verified.run.is_some().then(|| self.room.kind());
+        Ok(Judged { sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
@@ -174,5 +179,5 @@ impl Session<'_> {
 pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
     let verified = Verified::fault(verdict, reason);
     let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
-    Judged { verified, metrics, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+    Judged { verified, metrics, sandbox: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
 }
