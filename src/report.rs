@@ -2,8 +2,9 @@
 
 use crate::error::Error;
 use crate::gist::Gist;
+use crate::score::explain::Explanation;
 use crate::task::{EntryKind, Task};
-use crate::verify::verdict::Verdict;
+use crate::verify::verdict::{Verdict, VerificationRun};
 use crate::workspace::capture::{TargetKind, TestTarget};
 use camino::Utf8PathBuf;
 use serde::Serialize;
@@ -107,6 +108,9 @@ pub struct Report {
     pub error: Option<String>,
     /// The figures.
     pub metrics: Metrics,
+    /// What they are made of, line by line, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     /// What it cost.
     pub cost: Cost,
 }
@@ -124,6 +128,7 @@ impl Report {
             verdict: made.verdict.name().to_owned(),
             error: (made.verdict != Verdict::Ok).then(|| made.reason.clone()),
             metrics: made.metrics.clone(),
+            explanation: None,
             cost,
         }
     }
@@ -139,7 +144,7 @@ impl Report {
             _ => Verdict::NoGist.name(),
         };
         let (verdict, error) = (verdict.to_owned(), Some(error.to_string()));
-        Report { schema: SCHEMA, test, gist: None, verdict, error, metrics: Metrics::default(), cost }
+        Report { schema: SCHEMA, test, gist: None, verdict, error, metrics: Metrics::default(), explanation: None, cost }
     }
 }
 
@@ -152,6 +157,8 @@ pub struct Made {
     pub verdict: Verdict,
     /// Why it is not `ok`.
     pub reason: String,
+    /// What ran of it, when it ran.
+    pub run: Option<VerificationRun>,
     /// The line that runs it.
     pub run_line: String,
     /// The figures.

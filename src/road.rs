@@ -12,6 +12,7 @@ use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::{Made, Metrics};
 use crate::score::execution::Execution;
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
+use crate::score::explain::{Explanation, Place, Run, explain};
 use crate::score::size::{Size, code_lines, stubs};
 use crate::source::map::SourceMap;
 use crate::task::Task;
@@ -138,7 +139,7 @@ impl<'w> Session<'w> {
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
         let crates: Vec<CrateText> =
-            prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.clone() }).collect();
+            prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.text.clone() }).collect();
         let (index, bundle_lines) = timed(&mut stages, "index", || {
             Ok::<_, Error>((Index::new(&crates).map_err(parse)?, code_lines(&prepared.bundle.text)))
         })?;
@@ -310,6 +311,7 @@ impl<'w> Session<'w> {
             gist,
             verdict: verified.verdict,
             reason: verified.reason,
+            run: verified.run,
             run_line,
             metrics,
             stages,
@@ -476,18 +478,41 @@ impl<'w> Session<'w> {
         })
     }
 
+    /// Why a gist has the rates that it has, line by line; `run` is what ran of it, if it ran.
+    ///
+    /// # Errors
+    /// A gist that is not Rust.
+    pub fn explain(&self, gist: &str, run: Option<&VerificationRun>) -> Result<Explanation> {
+        let bundle = &self.prepared.bundle;
+        let root = &self.workspace.metadata.workspace_root;
+        let texts: Vec<SourceMap> = bundle
+            .crates
+            .iter()
+            .map(|c| SourceMap { files: bundle.map.files.clone(), segments: c.text.segments.clone() })
+            .collect();
+        let place = |krate: usize, offset: usize| {
+            let (path, at) = texts.get(krate)?.place(offset)?;
+            Some(Place { file: path.strip_prefix(root).unwrap_or(path).to_owned(), line: at.line })
+        };
+        explain(gist, run.and_then(run_of).as_ref(), &self.index, &self.layout, &place)
+            .map_err(|e| Error::Internal(format!("the gist can't be explained: {e}")))
+    }
+
     /// Files of the project that ran: those of dependencies and of the standard library don't count.
     fn touched(&self, trace: &Coverage) -> usize {
         trace.touched().into_iter().filter(|&f| self.prepared.bundle.map.file(&trace.files[f]).is_some()).count()
     }
 }
 
+/// What ran of a gist's own file.
+fn run_of(run: &VerificationRun) -> Option<Run<'_>> {
+    let file = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))?;
+    Some(Run::new(&run.text, &run.coverage, file))
+}
+
 /// How many lines of a gist ran, by LLVM's own line coverage.
 fn execution(run: &VerificationRun) -> Result<Option<Execution>, crate::score::ParseError> {
-    let Some(file) = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME)) else {
-        return Ok(None);
-    };
-    let execution = Execution::of(&run.text, &run.coverage.line_counts(file), &run.coverage.merged_regions(file))?;
+    let Some(execution) = run_of(run).map(|run| run.execution()).transpose()? else { return Ok(None) };
     if std::env::var_os("GISTIFY_DEBUG").is_some() {
         for line in &execution.idle {
             let demanded = if execution.demanded.contains(line) { "demanded" } else { "idle" };

@@ -70,6 +70,9 @@ pub(crate) struct MakeArgs {
     /// Put the source of all dependencies into the gist, except what can't be there: procedural macros, native libraries
     #[arg(long, conflicts_with = "inline")]
     pub(crate) inline_all: bool,
+    /// Print for every line of the gist what the scores count: whether it ran, whether and where the project has it
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Write the source map (JSON) here
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<Utf8PathBuf>,

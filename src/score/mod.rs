@@ -10,6 +10,7 @@ mod cuts;
 mod demanded;
 pub mod execution;
 pub mod existence;
+pub mod explain;
 mod layout;
 pub mod size;
 pub mod test_f1;
