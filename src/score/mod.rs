@@ -12,6 +12,7 @@ pub mod execution;
 pub mod existence;
 pub mod explain;
 mod layout;
+pub mod partial;
 pub mod size;
 pub mod test_f1;
 
