@@ -127,8 +127,8 @@ fn supervised(spec: &mut Spec, rest: &[OsString]) -> Result<(Report, End)> {
                 .into(),
         );
     }
-    // RLIMIT_NPROC counts all tasks of the user, and none of root's.
-    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(user.as_raw()) + spec.policy.limits.processes);
+    // RLIMIT_NPROC counts all tasks of the user, and none of root's. It leaves the watch room to see that there are too many.
+    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(user.as_raw()) + spec.policy.limits.processes + 32);
     let (mut words, to_words) = std::io::pipe().map_err(|e| e.to_string())?;
     fcntl(&to_words, FcntlArg::F_SETFD(FdFlag::empty())).map_err(said)?;
     spec.words = to_words.as_raw_fd();
