@@ -172,13 +172,12 @@ impl Index {
         for block in self.gist_blocks(gist, options)? {
             let known = self.own(&block, options).and_then(|own| Some((own.0, self.blocks.get(&own)?)));
             for line in block.lines {
-                let found = match known {
-                    _ if self.is_alias_of_self(&line.text) => Found::Said,
+                let place = known.and_then(|(krate, lines)| Some((krate, *lines.get(&line.text)?)));
+                let found = match place {
+                    Some((krate, offset)) => Found::At { krate, offset },
+                    None if self.is_alias_of_self(&line.text) => Found::Said,
+                    None if known.is_some() => Found::NoLine,
                     None => Found::NoBlock,
-                    Some((krate, lines)) => match lines.get(&line.text) {
-                        Some(&offset) => Found::At { krate, offset },
-                        None => Found::NoLine,
-                    },
                 };
                 out.push(JudgedLine { text: line.text, block: block.key.clone(), at: line.at, found });
             }
