@@ -83,7 +83,14 @@ impl Bundle {
 /// # Errors
 /// [`Error::Unsupported`] for what can't be bundled, with the reason; I/O errors with the path.
 pub fn bundle(target: &TestTarget) -> Result<Bundle> {
-    let builtin = builtin_cfgs(&target.call)?;
+    bundle_with(target, &builtin_cfgs(&target.call)?)
+}
+
+/// The same, with the `cfg`s that the compiler sets by itself.
+///
+/// # Errors
+/// As [`bundle`].
+pub fn bundle_with(target: &TestTarget, builtin: &CfgSet) -> Result<Bundle> {
     // A gist is compiled as the target is: with the test harness, or as a program.
     let program = !target.call.has_harness();
     let harness = |cfgs: CfgSet| if program { cfgs } else { cfgs.with("test") };

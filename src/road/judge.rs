@@ -134,8 +134,7 @@ impl Session<'_> {
             true => Some(self.explain(gist, &layout, verified.run.as_ref())?),
             false => None,
         };
-        Ok(Judged {
-            explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+        Ok(Judged { explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
@@ -189,5 +188,13 @@ impl Session<'_> {
 pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
     let verified = Verified::fault(verdict, reason);
     let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
-    Judged { verified, metrics, sandbox: None, explanation: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+    Judged {
+        verified,
+        metrics,
+        sandbox: None,
+        explanation: None,
+        flags: Vec::new(),
+        stages: BTreeMap::new(),
+        rustc_calls: 0,
+    }
 }
