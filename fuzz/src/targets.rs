@@ -14,6 +14,7 @@ use cargo_gistify::reduce::ran::Ran;
 use cargo_gistify::reduce::{Known, mapped_error};
 use cargo_gistify::score::execution::Execution;
 use cargo_gistify::score::existence::{CrateText, Index, Options};
+use cargo_gistify::score::partial::partial;
 use cargo_gistify::score::size::{Size, code_lines, stubs};
 use cargo_gistify::score::test_f1::line_f1;
 use cargo_gistify::source::cfg::CfgSet;
@@ -229,11 +230,12 @@ pub fn libtest(bytes: &[u8]) {
         let outcome = Outcome::parse(stdout, stderr, ExitClass::Success, selected);
         assert!(selected.is_empty() || outcome.cases.keys().all(|name| selected.contains(&name.as_str())));
         let same = compare(&outcome, &outcome);
-        assert!(same.equal && same.diff.is_empty() && same.similarity == 1.0);
+        assert!(same.equal && same.diff.is_empty() && partial(&outcome, &outcome).output_similarity == 1.0);
         let program = Outcome::of_program(stdout, stderr, ExitClass::Success);
         let (one, other) = (compare(&outcome, &program), compare(&program, &outcome));
         assert_eq!((one.equal, one.differs), (other.equal, other.differs));
-        assert!((0.0..=1.0).contains(&one.similarity) && (0.0..=1.0).contains(&one.status_share));
+        let near = partial(&outcome, &program);
+        assert!((0.0..=1.0).contains(&near.output_similarity) && (0.0..=1.0).contains(&near.cases_agreeing));
     }
 }
 
