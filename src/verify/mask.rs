@@ -211,6 +211,8 @@ mod unit {
             };
             let runs = [run(0), run(1), run(2)];
             let masks = masks(&runs).unwrap();
+            let other_way = super::masks(&[run(2), run(1), run(0)]).unwrap();
+            prop_assert_eq!(&other_way, &masks, "their order says nothing");
             let once = masks.apply(&runs[0]);
             prop_assert_eq!(&masks.apply(&runs[1]), &once);
             prop_assert_eq!(&masks.apply(&runs[2]), &once);
