@@ -185,6 +185,13 @@ mod unit {
     }
 
     #[test]
+    fn a_line_of_a_hundred_thousand_masked_tokens_is_masked_at_once() {
+        let line = |number: &str| format!("{number} a ").repeat(100_000);
+        let masks = of(&[&line("1"), &line("2")]).unwrap();
+        assert_eq!(masks.apply(&line("3")), line(MASKED));
+    }
+
+    #[test]
     fn a_column_may_change_its_width() {
         let masks = of(&["n:   7 x", "n: 123 x"]).unwrap();
         assert_eq!(masks.apply("n:  45 x"), masks.apply("n: 123 x"));
