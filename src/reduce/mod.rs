@@ -314,3 +314,39 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
     plan.settle();
     plan
 }
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::source::map::{Segment, SourceFile};
+
+    #[test]
+    fn what_was_kept_of_another_bundle_is_as_good_as_nothing() {
+        let text = "fn f() {}\n// ä\nfn g() {}\n";
+        let bundle = Bundle {
+            text: text.to_owned(),
+            map: SourceMap {
+                files: vec![SourceFile::new("/p/a.rs", text)],
+                segments: vec![Segment { start: 0, len: text.len(), origin: Some((0, 0)) }],
+            },
+            edition: "2021".to_owned(),
+            wrapper: None,
+            library: None,
+            test_only: Vec::new(),
+            crates: Vec::new(),
+        };
+        let nodes = Tree::parse(text).unwrap().nodes.len();
+        let graph = |used: NodeId| Graph { uses: vec![vec![used]; nodes], marked: vec![true; nodes] };
+        let fits = |start: usize, end: usize, graph: Option<Graph>| {
+            Known { left_out: Vec::from([Range { start, end }]), graph }.applied(bundle.clone(), "it").unwrap().is_some()
+        };
+        assert!(fits(0, 9, None));
+        assert!(fits(0, 0, Some(graph(nodes - 1))));
+        assert!(!fits(0, 0, Some(graph(nodes))));
+        assert!(!fits(0, 0, Some(Graph::default())));
+        // Outside of the text, inside of a character, the wrong way round.
+        assert!(!fits(0, 99, None));
+        assert!(!fits(0, 14, None));
+        assert!(!fits(9, 0, None));
+    }
+}
