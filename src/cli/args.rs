@@ -180,7 +180,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
     /// Write the list (JSON, one object a line) here, too
-    #[arg(short, long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) list: Option<Utf8PathBuf>,
 }
 

@@ -3,6 +3,7 @@
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
 mod cache;
+mod check;
 mod doctests;
 mod exits;
 mod expansions;
