@@ -57,7 +57,7 @@ impl Surroundings {
     pub fn reason(self, gist: &str, entry: &Entry, target: &TestTarget) -> String {
         if self == Surroundings::Machine {
             return "when it runs it needs what the sandbox closes: the network, the home folder, other files or processes of the \
-                    machine. Outside of it its gist does the same; `--sandbox none` makes one that runs unprotected"
+                    machine, or more than its limits give. Outside of it its gist does the same; `--sandbox none` makes one that runs unprotected"
                 .to_owned();
         }
         let folder = entry.dir(target);

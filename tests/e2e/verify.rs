@@ -169,3 +169,32 @@ fn the_result_goes_into_a_file_as_well() {
     let told: Value = serde_json::from_str(&fs_err::read_to_string(out).unwrap()).unwrap();
     assert_eq!(told["verdict"], "ok");
 }
+
+#[test]
+fn scores_are_explained_line_by_line_of_any_file() {
+    let (project, gist) = made("outcomes", "tests::passes");
+    let file = project.beside("judged.rs");
+    fs_err::write(&file, gist.replace("Ok(a / b)", "Ok(a / b + 0)")).unwrap();
+    let args = ["score", file.as_str(), "--exact", "--test", "tests::passes", "--explain"];
+    let ran = project.gistify(args);
+    let foreign: Vec<&str> = ran.assert_code(0).stdout.lines().filter(|l| l.contains("Ok(a / b + 0)")).collect();
+    assert!(foreign.len() == 1 && foreign[0].contains("0/1"), "{}", ran.stdout);
+    let told = json(&project.gistify(args.iter().chain(&["--message-format", "json"])));
+    assert_eq!(told["metrics"]["foreign_lines"], 1);
+    assert!(told["explanation"]["lines"].as_array().unwrap().len() > 10);
+}
+
+#[test]
+fn the_projects_own_test_runs_in_the_sandbox_when_asked() {
+    let (project, gist) = made("outcomes", "tests::prints_to_both_streams");
+    fs_err::write(project.beside("judged.rs"), gist).unwrap();
+    let file = project.beside("judged.rs");
+    let args = ["verify", file.as_str(), "--exact", "--test", "tests::prints_to_both_streams", "--sandbox-reference"];
+    project.gistify(args).assert_code(0);
+    let project = Project::new("machine");
+    let gist = project.beside("gist.rs");
+    let args = ["--exact", "tests::the_machine_is_seen", "-o", gist.as_str(), "--sandbox-reference"];
+    // There it fails in the project, too, and so does its gist.
+    let ran = project.gistify(args);
+    assert!(ran.assert_code(0).stderr.contains("fidelity 1.00"), "{}", ran.stderr);
+}
