@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::gist::Gist;
+use crate::road::judge::{Flag, Judged};
 use crate::task::{EntryKind, Task};
 use crate::verify::verdict::Verdict;
 use crate::workspace::capture::{TargetKind, TestTarget};
@@ -55,6 +56,14 @@ impl TestId {
 pub struct Metrics {
     /// 1 if the outcome equals the reference outcome, else 0.
     pub execution_fidelity: Option<f64>,
+    /// Share of the cases whose status agrees with the project's: partial credit.
+    pub status_agreement: Option<f64>,
+    /// Similarity of the normalised output, by lines: partial credit.
+    pub output_similarity: Option<f64>,
+    /// Share of the cases that pass in the project and pass in the gist, too.
+    pub pass_rate: Option<f64>,
+    /// Line F1 of the test in the gist, before the original is put back, against the original.
+    pub test_f1: Option<f64>,
     /// Executed share of the gist's executable lines.
     pub line_execution_rate: Option<f64>,
     /// The same without lines that rustc demands but that did not run.
@@ -105,6 +114,9 @@ pub struct Report {
     /// Why it is not `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What is suspicious and no fault by itself.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<Flag>,
     /// The figures.
     pub metrics: Metrics,
     /// What it cost.
@@ -123,7 +135,26 @@ impl Report {
             gist: None,
             verdict: made.verdict.name().to_owned(),
             error: (made.verdict != Verdict::Ok).then(|| made.reason.clone()),
+            flags: Vec::new(),
             metrics: made.metrics.clone(),
+            cost,
+        }
+    }
+
+    /// For a file that was judged.
+    #[must_use]
+    pub fn judged(test: TestId, gist: Utf8PathBuf, judged: &Judged, mut cost: Cost) -> Report {
+        cost.rustc_calls += judged.rustc_calls;
+        cost.stages.extend(&judged.stages);
+        let verdict = judged.verified.verdict;
+        Report {
+            schema: SCHEMA,
+            test,
+            gist: Some(gist),
+            verdict: verdict.name().to_owned(),
+            error: (verdict != Verdict::Ok).then(|| judged.verified.reason.clone()),
+            flags: judged.flags.clone(),
+            metrics: judged.metrics.clone(),
             cost,
         }
     }
@@ -139,7 +170,7 @@ impl Report {
             _ => Verdict::NoGist.name(),
         };
         let (verdict, error) = (verdict.to_owned(), Some(error.to_string()));
-        Report { schema: SCHEMA, test, gist: None, verdict, error, metrics: Metrics::default(), cost }
+        Report { schema: SCHEMA, test, gist: None, verdict, error, flags: Vec::new(), metrics: Metrics::default(), cost }
     }
 }
 

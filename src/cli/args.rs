@@ -40,6 +40,8 @@ pub(crate) enum Command {
     List(SelectionArgs),
     /// Show what a test or program runs: functions, lines, regions, call counts
     Trace(TraceArgs),
+    /// Verify and score any file as the gist of a test, whoever wrote it
+    Verify(VerifyArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
     /// Remove what is kept under the target directory: instrumented builds, records, gists, graphs
@@ -61,7 +63,7 @@ pub(crate) struct MakeArgs {
     /// How far to go: the whole crate, items only, or statements, too
     #[arg(long, value_enum, default_value_t = LevelArg::Full)]
     pub(crate) level: LevelArg,
-    /// Let bodies that never ran become `unimplemented!()`
+    /// Let bodies, and branches with a value, that never ran become `unimplemented!()`
     #[arg(long)]
     pub(crate) allow_stubs: bool,
     /// Put the source of this dependency into the gist, too: a name, or NAME@VERSION
@@ -92,6 +94,33 @@ pub(crate) struct ProgramArgs {
     /// There is a `--` on the command line.
     #[arg(skip)]
     pub(crate) dashes: bool,
+}
+
+/// `--test` names the test here, so the target of an integration test goes by another name.
+#[derive(Debug, Args)]
+#[command(mut_arg("test", |a| a.long("test-target")))]
+pub(crate) struct VerifyArgs {
+    /// The file to verify
+    pub(crate) gist: Utf8PathBuf,
+    /// The test that it is a gist of: a part of its path that no other test has, or the whole path with --exact
+    #[arg(long = "test", value_name = "TEST")]
+    pub(crate) entry: Option<String>,
+    /// TEST is the whole path
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// TEST may be an ignored test
+    #[arg(long, visible_alias = "include-ignored")]
+    pub(crate) ignored: bool,
+    #[command(flatten)]
+    pub(crate) cargo: CargoArgs,
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
+    /// Write the result (JSON) here, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json_out: Option<Utf8PathBuf>,
+    /// Seconds that one run of the test may take [default: 300; later runs and the gist's ten times the first, at least 20]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
 }
 
 #[derive(Debug, Args)]

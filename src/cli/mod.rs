@@ -9,6 +9,7 @@ mod places;
 mod run;
 mod shell;
 mod trace;
+mod verify;
 mod work;
 
 use args::{Cli, Command};
@@ -34,6 +35,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
     match &mut cli.command {
         None => cli.make.program.dashes = dashes,
         Some(Command::Trace(options)) => options.program.dashes = dashes,
+        Some(Command::Verify(options)) => options.program.dashes = dashes,
         Some(_) => {}
     }
     let shell = Shell::new(&cli.output);
@@ -41,6 +43,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         None => make::make(&cli, &shell),
         Some(Command::List(selection)) => list::list(selection, &cli.output, &shell),
         Some(Command::Trace(options)) => trace::trace(options, &cli.output, &shell),
+        Some(Command::Verify(options)) => verify::verify(options, &cli.output, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {

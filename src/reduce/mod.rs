@@ -61,7 +61,7 @@ pub enum Level {
 pub struct Goal {
     /// How far it goes.
     pub level: Level,
-    /// Bodies that never ran may become `unimplemented!()`.
+    /// Bodies, and branches with a value, that never ran may become `unimplemented!()`.
     pub stubs: bool,
 }
 

@@ -66,8 +66,8 @@ pub enum Kind {
     Else,
     /// What stands between the braces of an `if`, or of a loop.
     Block,
-    /// What stands between the braces of a block with a value that is used: a branch, the body of an arm. It is never
-    /// cut by itself.
+    /// What stands between the braces of a block with a value that is used: a branch, the body of an arm. It is only cut
+    /// where stubs are allowed.
     Value,
     /// What stands between the braces of a function.
     Body,

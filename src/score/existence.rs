@@ -44,6 +44,8 @@ pub struct Options {
     pub root: Option<String>,
     /// Modules that hold other crates.
     pub wrappers: Vec<Wrapper>,
+    /// A name of the crate of which items may stand at the root, too: an integration test's, in a gist that has it there.
+    pub beside: Option<String>,
 }
 
 /// A line that the project does not have in that place.
@@ -124,7 +126,7 @@ impl Index {
     pub fn score(&self, gist: &str, options: &Options) -> Result<Existence, ParseError> {
         let (mut lines, mut foreign) = (0, Vec::new());
         for block in self.gist_blocks(gist, options)? {
-            let known = block.krate.and_then(|k| self.blocks.get(&(k, block.key.clone())));
+            let known = self.own(&block, options).and_then(|own| self.blocks.get(&own));
             lines += block.lines.len();
             for line in block.lines {
                 if !known.is_some_and(|k| k.contains(&line)) && !self.is_alias_of_self(&line) {
@@ -142,12 +144,33 @@ impl Index {
     pub(super) fn stubs(&self, gist: &str, options: &Options) -> Result<usize, ParseError> {
         let blocks = self.gist_blocks(gist, options)?;
         let of_block = |block: &super::blocks::Block| {
-            let key = block.krate.map(|k| (k, block.key.clone())).filter(|key| self.blocks.contains_key(key));
-            let Some(key) = key else { return usize::from(block.stub) };
-            let &(panics, stub) = self.panics.get(&key).unwrap_or(&(0, false));
+            let Some(own) = self.own(block, options) else { return usize::from(block.stub) };
+            let &(panics, stub) = self.panics.get(&own).unwrap_or(&(0, false));
             block.panics.saturating_sub(panics).max(usize::from(block.stub && !stub))
         };
         Ok(blocks.iter().map(of_block).sum())
+    }
+
+    /// The project's block that a block of a gist stands for.
+    fn own(&self, block: &super::blocks::Block, options: &Options) -> Option<(usize, String)> {
+        let krate = block.krate?;
+        let at_root = krate == self.root(options)?;
+        let beside = options.beside.as_ref().filter(|_| at_root).and_then(|name| self.krates.get(name).copied());
+        let mut keys = [Some(krate), beside].into_iter().flatten().map(|k| (k, block.key.clone()));
+        keys.find(|key| self.blocks.contains_key(key))
+    }
+
+    fn root(&self, options: &Options) -> Option<usize> {
+        match &options.root {
+            Some(name) => self.krates.get(name).copied(),
+            None => Some(0),
+        }
+    }
+
+    /// Names of the project's crates.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.krates.keys().cloned().collect()
     }
 
     fn gist_blocks(&self, gist: &str, options: &Options) -> Result<Vec<super::blocks::Block>, ParseError> {
@@ -159,11 +182,7 @@ impl Index {
             .iter()
             .map(|w| Mount { module: &w.module, krate: self.krates.get(&w.krate).copied() })
             .collect();
-        let root = match &options.root {
-            Some(name) => self.krates.get(name).copied(),
-            None => Some(0),
-        };
-        Ok(blocks(file, root, &mounts, &names))
+        Ok(blocks(file, self.root(options), &mounts, &names))
     }
 
     /// `extern crate self as x;`, where `x` is a crate of the project: it makes the paths of an integration test hold.

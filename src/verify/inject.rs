@@ -45,6 +45,17 @@ pub struct OriginalTest {
     pub others: Vec<Range<usize>>,
 }
 
+impl OriginalTest {
+    /// The names of the functions that are the test's own: itself and its helpers.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        let helpers = self.helpers.iter().filter_map(|helper| match &helper.identity {
+            Identity::Fn(name) => Some(name.as_str()),
+            _ => None,
+        });
+        helpers.chain([self.name.as_str()])
+    }
+}
+
 /// The `macro_rules!` with the function that a call makes the test of.
 ///
 /// What else it makes, other tests above all, is like the other items of a module: a gist may leave it out. What the

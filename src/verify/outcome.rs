@@ -210,6 +210,8 @@ pub struct Comparison {
     pub equal: bool,
     /// Cases whose status agrees / all cases of either side, from 0 to 1; 1 when neither has a case.
     pub status_share: f64,
+    /// Cases that pass on both sides / cases that pass in the project; `None` when none does.
+    pub pass_rate: Option<f64>,
     /// Similarity of both outputs together, by lines, from 0 to 1.
     pub similarity: f64,
     /// The first that differs.
@@ -227,6 +229,9 @@ pub fn compare(reference: &Outcome, gist: &Outcome) -> Comparison {
     let names: std::collections::BTreeSet<&String> = reference.cases.keys().chain(gist.cases.keys()).collect();
     let agree = names.iter().filter(|n| reference.cases.get(**n) == gist.cases.get(**n)).count();
     let status_share = if names.is_empty() { 1.0 } else { agree as f64 / names.len() as f64 };
+    let passing: Vec<&String> = reference.cases.iter().filter(|(_, s)| **s == Status::Ok).map(|(name, _)| name).collect();
+    let pass = passing.iter().filter(|n| gist.cases.get(**n) == Some(&Status::Ok)).count();
+    let pass_rate = (!passing.is_empty()).then(|| pass as f64 / passing.len() as f64);
     let checks = [
         (Which::Status, reference.cases != gist.cases),
         (Which::Exit, reference.exit != gist.exit),
@@ -242,7 +247,7 @@ pub fn compare(reference: &Outcome, gist: &Outcome) -> Comparison {
         unified("stderr", &reference.stderr, &gist.stderr),
     ]
     .concat();
-    Comparison { equal: differs.is_none(), status_share, similarity, differs, diff }
+    Comparison { equal: differs.is_none(), status_share, pass_rate, similarity, differs, diff }
 }
 
 fn similarity(a: &str, b: &str) -> f64 {

@@ -8,7 +8,7 @@ use crate::compile::{FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_fed};
 use crate::program::Program;
-use crate::source::map::{SourceMap, line_starts, position};
+use crate::source::map::{SourceFile, SourceMap, line_starts, position};
 use crate::trace::{Coverage, CoverageMap};
 use crate::workspace::capture::TestTarget;
 use camino::Utf8Path;
@@ -257,11 +257,18 @@ fn class(output: &Output) -> ExitClass {
     ExitClass::of(output.status.code(), output.signal(), output.timed_out)
 }
 
-/// What several runs agree on.
+/// What several runs agree on. With `lines_of` some files, places in them are told by the text of the line, for gists without a source
+/// map.
 ///
 /// # Errors
 /// [`Error::Nondeterministic`] when they agree on too little; [`Error::TimeOut`] when one did not end.
-pub fn reference(target: &TestTarget, entry: &Entry, runs: Vec<ProjectRun>, timeout: Duration) -> Result<Reference> {
+pub fn reference(
+    target: &TestTarget,
+    entry: &Entry,
+    runs: Vec<ProjectRun>,
+    timeout: Duration,
+    lines_of: Option<&[SourceFile]>,
+) -> Result<Reference> {
     let what = || entry.what();
     let mut outcomes = Vec::new();
     let mut coverage = None;
@@ -282,7 +289,13 @@ pub fn reference(target: &TestTarget, entry: &Entry, runs: Vec<ProjectRun>, time
             (entry.dir(target).to_string(), PROJECT.into()),
             (target.executable.to_string(), EXECUTABLE.into()),
         ];
-        let normaliser = Normaliser { location: None, tests: Vec::new(), types: Vec::new(), paths };
+        let location = lines_of.map(|files| -> Box<super::normalise::MapLocation<'_>> {
+            Box::new(|path, line, _| {
+                let path = target.call.cwd.join(path);
+                line_there(&files.iter().find(|f| f.path == path)?.text, line)
+            })
+        });
+        let normaliser = Normaliser { location, tests: Vec::new(), types: Vec::new(), paths };
         let (stdout, stderr) = (normaliser.apply(&r.output.stdout_text()), normaliser.apply(&r.output.stderr_text()));
         outcomes.push(entry.outcome(&stdout, &stderr, class(&r.output)));
         coverage = coverage.or(r.coverage);
@@ -320,7 +333,7 @@ pub fn reference(target: &TestTarget, entry: &Entry, runs: Vec<ProjectRun>, time
 pub struct GistRun<'a> {
     /// The text, with the test injected.
     pub text: &'a str,
-    /// Its source map; an agent's gist has none.
+    /// Its source map; without one, places are told by the text of their lines.
     pub map: Option<&'a SourceMap>,
     /// The executable.
     pub executable: &'a Utf8Path,
@@ -357,18 +370,19 @@ pub fn gist_run(
     };
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     let output = entry.run(command, &gist.names, timeout)?;
-    let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?)?;
+    // A gist could write into its own profile.
+    let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?).unwrap_or_default();
     let lines = line_starts(gist.text);
-    let location = gist.map.map(|map| -> Box<super::normalise::MapLocation<'_>> {
-        Box::new(|path, line, column| {
-            if path.rsplit('/').next() != Some(FILE_NAME) {
-                return None;
-            }
-            let start = *lines.get(line.checked_sub(1)?)?;
-            let at = start + gist.text[start..].chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>();
-            original_place(map, at, &target.call.cwd)
-        })
+    let location: Box<super::normalise::MapLocation<'_>> = Box::new(|path, line, column| {
+        if path.rsplit('/').next() != Some(FILE_NAME) {
+            return None;
+        }
+        let Some(map) = gist.map else { return line_there(gist.text, line) };
+        let start = *lines.get(line.checked_sub(1)?)?;
+        let at = start + gist.text[start..].chars().take(column.saturating_sub(1)).map(char::len_utf8).sum::<usize>();
+        original_place(map, at, &target.call.cwd)
     });
+    let location = Some(location);
     let normaliser = Normaliser {
         location,
         tests: gist.names.iter().cloned().zip(entry.names().iter().cloned()).collect(),
@@ -382,6 +396,12 @@ pub fn gist_run(
     let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
     let outcome = entry.outcome(&stdout, &stderr, class(&output)).masked(&reference.stdout_masks, &reference.stderr_masks);
     Ok((outcome, coverage))
+}
+
+/// A place as the text of its line, white space left out.
+fn line_there(text: &str, line: usize) -> Option<String> {
+    let line = text.lines().nth(line.checked_sub(1)?)?;
+    Some(format!("<{}>", line.split_whitespace().collect::<String>()))
 }
 
 /// A byte of a gist as the project's panic messages name the place: relative to where rustc ran, columns in

@@ -5,7 +5,7 @@ use super::outcome::{Comparison, ExitClass, Which, compare};
 use super::run::{Entry, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use super::surroundings::{Surroundings, needed};
-use crate::compile::{Compiler, temp_dir, utf8};
+use crate::compile::{Checked, Compiler, Diagnostic, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::gist::read_manifest;
 use crate::source::map::SourceMap;
@@ -82,7 +82,9 @@ pub struct VerificationRun {
 }
 
 impl Verified {
-    fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
+    /// A verdict without a run.
+    #[must_use]
+    pub fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
         Verified { verdict, reason: reason.into(), comparison: None, run: None, needs: None }
     }
 }
@@ -112,6 +114,8 @@ pub struct Claim<'a> {
     pub timeout: Duration,
     /// How often the gist has to do it: at least once.
     pub runs: usize,
+    /// The gist is this tool's own, made of the project's text: it may be tried in the project's folder, to see what it needs.
+    pub own: bool,
 }
 
 /// Verifies a gist: looks for what it must not hold, puts the original test back, builds, runs, compares.
@@ -139,9 +143,14 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     let map = map.map(|m| m.edited(&injected.pieces).overlaid(&claim.project_map.edited(&injected.put_back)));
     let room = temp_dir()?;
     let dir = utf8(room.path())?;
-    let built = compiler.build(&injected.text, dir, true)?;
+    let built = match compiler.build(&injected.text, dir, true) {
+        Ok(built) => built,
+        Err(e @ Error::TimeOut { .. }) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+        Err(e) => return Err(e),
+    };
     if !built.ok {
-        return Ok(Verified::fault(Verdict::DoesNotCompile, built.first_error()));
+        let verdict = if imports(&built, claim.crates) { Verdict::SelfImport } else { Verdict::DoesNotCompile };
+        return Ok(Verified::fault(verdict, built.first_error()));
     }
     if read_manifest(gist).is_ok_and(|m| !m.dependencies.is_empty()) {
         // `cargo gistify run` makes a package of it, and macros of dependencies may look for that at run time.
@@ -163,7 +172,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
             comparison = compare(&claim.reference.outcome, &outcome);
         }
     }
-    let needs = if comparison.equal || outcome.exit == ExitClass::TimeOut {
+    let needs = if comparison.equal || !claim.own || outcome.exit == ExitClass::TimeOut {
         None
     } else {
         needed(|around| Ok(compare(&claim.reference.outcome, &run_in(around)?.0).equal))?
@@ -182,6 +191,15 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     };
     let run = VerificationRun { text: injected.text, coverage };
     Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run), needs })
+}
+
+/// Whether rustc misses one of the crates under test: the gist imports what it should hold.
+fn imports(checked: &Checked, crates: &[String]) -> bool {
+    let unresolved =
+        |e: &&Diagnostic| e.code.as_ref().is_some_and(|c| matches!(c.code.as_str(), "E0432" | "E0433" | "E0463"));
+    let quoted =
+        |message: &str, name: &str| message.contains(&format!("`{name}`")) || message.contains(&format!("`{name}::"));
+    checked.errors().filter(unresolved).any(|e| crates.iter().any(|name| quoted(&e.message, name)))
 }
 
 #[cfg(test)]

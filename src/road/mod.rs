@@ -1,26 +1,25 @@
 //! The whole road for the tests of one target, or for one program: what they share is made once.
 
+mod figures;
+pub mod judge;
+mod original;
+
 use crate::bundle::{Bundle, bundle};
 use crate::compile::Compiler;
 use crate::error::{Error, Result};
 use crate::gist::{Facts, Gist, finish};
-use crate::program::MAIN;
-use crate::reduce::nodes::{Kind, NodeId};
 use crate::reduce::ran::Ran;
-use crate::reduce::site::Site;
 use crate::reduce::{Goal, Level, Prepared, prepare};
-use crate::report::{Made, Metrics};
-use crate::score::execution::Execution;
+use crate::report::Made;
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
-use crate::score::size::{Size, code_lines, stubs};
+use crate::score::size::code_lines;
 use crate::source::map::SourceMap;
 use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
-use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
 use crate::verify::own_files::{list, named_behind, strings};
-use crate::verify::run::{Entry, REFERENCE_RUNS, project_run, reference};
+use crate::verify::run::{Entry, ProjectRun, REFERENCE_RUNS, project_run, reference};
 use crate::verify::surroundings::Surroundings;
-use crate::verify::verdict::{Claim, Verdict, VerificationRun, Verified, verify};
+use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -96,6 +95,11 @@ fn prepared(workspace: &Workspace, target: &TestTarget, bundle: Bundle, what: &s
     Err(first)
 }
 
+/// How long a run may take after the first.
+fn later_limit(first: &ProjectRun) -> Duration {
+    (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT)
+}
+
 /// Where a gist that does not verify goes, instead of where it was to go.
 #[must_use]
 pub fn unverified(path: &Utf8Path) -> Utf8PathBuf {
@@ -147,7 +151,11 @@ impl<'w> Session<'w> {
             .crates
             .iter()
             .filter_map(|c| Some(Wrapper { module: c.module.clone()?, krate: c.names.first()?.clone() }));
-        let layout = Options { root: crates.first().and_then(|c| c.names.first().cloned()), wrappers: wrappers.collect() };
+        let layout = Options {
+            root: crates.first().and_then(|c| c.names.first().cloned()),
+            wrappers: wrappers.collect(),
+            beside: None,
+        };
         Ok(Session {
             workspace,
             target,
@@ -188,7 +196,7 @@ impl<'w> Session<'w> {
         let first = timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
         self.check_trace(&entry, &name, &coverage, &first, timeout)?;
-        let limit = options.timeout.unwrap_or_else(|| (first.wall() * 10).max(Duration::from_secs(20)).min(DEFAULT_TIMEOUT));
+        let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
 
         stage("Reducing", &name);
         let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
@@ -215,14 +223,11 @@ impl<'w> Session<'w> {
             ran = self.ran_in_more(&entry, &mut taken, limit)?;
             reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler))?;
         }
-        let reference = reference(&self.target, &entry, runs, limit)?;
+        let reference = reference(&self.target, &entry, runs, limit, None)?;
 
         stage("Verifying", &name);
         let gist_names: Vec<String> = entry.names().iter().map(|n| self.in_gist(n)).collect();
-        let gist_test = match gist_names.as_slice() {
-            [only] => only.clone(),
-            _ => self.in_gist(task.name()),
-        };
+        let gist_test = self.gist_test(task, &entry);
         let facts = Facts {
             workspace: self.workspace,
             target: &self.target,
@@ -234,8 +239,7 @@ impl<'w> Session<'w> {
             file_name: &options.file_name,
         };
         let original = self.original(&test, gist_names.first().unwrap_or(&gist_test));
-        let crates: Vec<String> =
-            self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect();
+        let crates = self.root_names();
         let types = self.types();
         let mut claim = Claim {
             target: &self.target,
@@ -249,6 +253,7 @@ impl<'w> Session<'w> {
             types: &types,
             timeout: limit,
             runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
+            own: true,
         };
         // Should the smallest text not verify, wider ones are tried: the last is the whole crate.
         let levels: &[Level] = match options.goal.level {
@@ -304,7 +309,8 @@ impl<'w> Session<'w> {
                 (gist, verified) = timed(&mut stages, "verify", || check(&wider.text, &wider.map, level, &claim))?;
             }
         }
-        let metrics = timed(&mut stages, "score", || self.metrics(&gist.text, &verified, &coverage))?;
+        let metrics =
+            timed(&mut stages, "score", || self.metrics(&gist.text, &self.layout, &original, &verified, &coverage));
         let run_line = gist.text.lines().find_map(|l| l.strip_prefix("//! Run: ")).unwrap_or_default().to_owned();
         Ok(Made {
             gist,
@@ -334,7 +340,7 @@ impl<'w> Session<'w> {
         entry: &Entry,
         name: &str,
         coverage: &Coverage,
-        run: &crate::verify::run::ProjectRun,
+        run: &ProjectRun,
         timeout: Duration,
     ) -> Result<()> {
         if run.timed_out() {
@@ -374,125 +380,4 @@ impl<'w> Session<'w> {
             }
         }
     }
-
-    /// The test's path in the gist.
-    fn in_gist(&self, name: &str) -> String {
-        match &self.prepared.bundle.wrapper {
-            Some(wrapper) => format!("{wrapper}::{name}"),
-            None => name.to_owned(),
-        }
-    }
-
-    fn locate(&self, task: &Task, ran: &Ran) -> Result<Site> {
-        let bundle = &self.prepared.bundle;
-        let test = task.tests().first();
-        let name = test.map_or(MAIN, |t| &t.name);
-        let place = test.and_then(|t| Some((t, t.file.as_ref()?))).and_then(|(test, f)| {
-            let file = bundle.map.file(f)?;
-            let at = bundle.map.files[file].offset(crate::tests::byte_position(test, &bundle.map.files[file]));
-            bundle.map.images(file, at).last()
-        });
-        self.prepared.site(name, place, ran).ok_or_else(|| Error::Unsupported {
-            test: task.what(),
-            reason: "the code that makes it was not found in the crate's sources; is it made by a procedural macro?".into(),
-        })
-    }
-
-    /// The original test as the bundle has it: `cfg`s resolved, the rest unchanged.
-    fn original(&self, site: &Site, gist_name: &str) -> OriginalTest {
-        let tree = &self.prepared.tree;
-        let test = site.node;
-        let helpers = site.helpers.iter().filter(|&&h| h != test).filter_map(|&h| self.helper(h)).collect();
-        let kind = if tree.nodes[test].kind == Kind::MacroCall { TestKind::MacroCall } else { TestKind::Function };
-        let name = match kind {
-            TestKind::Function => tree.nodes[test].name.clone(),
-            TestKind::MacroCall => gist_name.to_owned(),
-        };
-        let made_by = site.function.and_then(|f| {
-            let definition = tree.made_by(f)?;
-            let test_at = tree.nodes[f].range.start - tree.nodes[definition].range.start;
-            Some(MadeBy { definition: self.helper(definition)?, test_at })
-        });
-        let at = tree.nodes[test].range.start;
-        let others = site.others.iter().map(|&o| tree.nodes[o].range.start - at..tree.nodes[o].range.end - at).collect();
-        let (path, tokens) = (self.modules(test), self.text_of(test));
-        OriginalTest { path, name, tokens, kind, at: Some(at), helpers, made_by, others }
-    }
-
-    fn text_of(&self, id: NodeId) -> String {
-        self.prepared.bundle.text[self.prepared.tree.nodes[id].range.clone()].to_owned()
-    }
-
-    /// The names of the modules around a node, outermost first.
-    fn modules(&self, id: NodeId) -> Vec<String> {
-        let tree = &self.prepared.tree;
-        let modules = tree.ancestors(id).skip(1).filter(|&a| tree.nodes[a].kind == Kind::Module);
-        let mut path: Vec<String> = modules.map(|a| tree.nodes[a].name.clone()).collect();
-        path.reverse();
-        path
-    }
-
-    /// An item as one that is put back; `None` for what has no identity.
-    fn helper(&self, id: NodeId) -> Option<Helper> {
-        let text = self.text_of(id);
-        let at = Some(self.prepared.tree.nodes[id].range.start);
-        Some(Helper { path: self.modules(id), identity: Identity::of_text(&text)?, text, at })
-    }
-
-    /// Type names carry the crate's name: `gist::` stands for that of the crate at the root, `gist::module::` for that
-    /// of the crate which became the module.
-    fn types(&self) -> Vec<(String, String)> {
-        let crates = &self.prepared.bundle.crates;
-        let prefix =
-            |module: &Option<String>| module.as_ref().map_or_else(|| "gist::".to_owned(), |m| format!("gist::{m}::"));
-        let mut out: Vec<_> = crates.iter().map(|c| (prefix(&c.module), format!("{}::", c.crate_name))).collect();
-        // The root's is the start of all others.
-        out.sort_by_key(|(gist, _)| std::cmp::Reverse(gist.len()));
-        out
-    }
-
-    fn metrics(&self, gist: &str, verified: &Verified, trace: &Coverage) -> Result<Metrics> {
-        let parse = |e: crate::score::ParseError| Error::Internal(format!("the gist can't be scored: {e}"));
-        let size = Size::of(gist).map_err(parse)?;
-        let existence = self.index.score(gist, &self.layout).map_err(parse)?;
-        if std::env::var_os("GISTIFY_DEBUG").is_some() {
-            for f in &existence.foreign {
-                eprintln!("foreign: {} in {}", f.line_text, f.block);
-            }
-        }
-        let execution = verified.run.as_ref().map(execution).transpose().map_err(parse)?.flatten();
-        Ok(Metrics {
-            execution_fidelity: Some(if verified.verdict == Verdict::Ok { 1.0 } else { 0.0 }),
-            line_execution_rate: execution.as_ref().and_then(Execution::rate),
-            line_execution_rate_possible: execution.as_ref().and_then(Execution::rate_possible),
-            line_existence_rate: Some(existence.rate),
-            lines: Some(size.lines),
-            code_lines: Some(size.code_lines),
-            bundle_lines: Some(self.bundle_lines),
-            stubs: Some(stubs(gist, &self.index, &self.layout).map_err(parse)?),
-            foreign_lines: Some(existence.foreign.len()),
-            trace_length: Some(trace.trace_length()),
-            files_touched: Some(self.touched(trace)),
-        })
-    }
-
-    /// Files of the project that ran: those of dependencies and of the standard library don't count.
-    fn touched(&self, trace: &Coverage) -> usize {
-        trace.touched().into_iter().filter(|&f| self.prepared.bundle.map.file(&trace.files[f]).is_some()).count()
-    }
-}
-
-/// How many lines of a gist ran, by LLVM's own line coverage.
-fn execution(run: &VerificationRun) -> Result<Option<Execution>, crate::score::ParseError> {
-    let Some(file) = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME)) else {
-        return Ok(None);
-    };
-    let execution = Execution::of(&run.text, &run.coverage.line_counts(file), &run.coverage.merged_regions(file))?;
-    if std::env::var_os("GISTIFY_DEBUG").is_some() {
-        for line in &execution.idle {
-            let demanded = if execution.demanded.contains(line) { "demanded" } else { "idle" };
-            eprintln!("{demanded} {line}: {}", run.text.lines().nth(line - 1).unwrap_or_default());
-        }
-    }
-    Ok(Some(execution))
 }

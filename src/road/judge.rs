@@ -1,0 +1,158 @@
+//! The verdict on any file that says it is the gist of a test, whoever wrote it, and its figures.
+
+use super::{DEFAULT_TIMEOUT, RUNS_WHERE_IT_VARIES, Session, later_limit, timed};
+use crate::error::Result;
+use crate::reduce::ran::Ran;
+use crate::report::Metrics;
+use crate::score::existence::Options;
+use crate::task::Task;
+use crate::verify::inject::{InjectFault, OriginalTest, locate};
+use crate::verify::replay::called_names;
+use crate::verify::run::{REFERENCE_RUNS, project_run, reference};
+use crate::verify::verdict::{Claim, Verdict, Verified, verify};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How a gist is to be verified.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct VerifyOptions {
+    /// Ignored tests are run.
+    pub ignored: bool,
+    /// For one run of the test.
+    pub timeout: Option<Duration>,
+}
+
+/// What is suspicious in a gist that is no fault by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flag {
+    /// The test calls functions of the project, and in the gist no function of any of their names was called: the output may be
+    /// replayed from literals.
+    NothingOfTheProjectRan,
+}
+
+impl Flag {
+    /// It as a sentence.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Flag::NothingOfTheProjectRan => {
+                "none of the project's functions that the test calls ran in the gist: is its output replayed from literals?"
+            }
+        }
+    }
+}
+
+/// A gist that was judged.
+#[derive(Debug)]
+pub struct Judged {
+    /// The verdict and what it rests on.
+    pub verified: Verified,
+    /// The figures.
+    pub metrics: Metrics,
+    /// What is suspicious.
+    pub flags: Vec<Flag>,
+    /// Wall seconds by stage.
+    pub stages: BTreeMap<&'static str, f64>,
+    /// Calls of rustc.
+    pub rustc_calls: usize,
+}
+
+impl Session<'_> {
+    /// Verifies and scores a file as the gist of a task. Nothing in it is trusted: it is never run in the project's
+    /// folder or with its environment, and panics are compared by the text of the line they point at.
+    ///
+    /// # Errors
+    /// When the test can't be verified against: unsupported, not deterministic, out of time. Faults of the gist are verdicts.
+    pub fn judge(&self, task: &Task, gist: &str, options: VerifyOptions, stage: &dyn Fn(&str, &str)) -> Result<Judged> {
+        let mut stages = BTreeMap::new();
+        let compiler = self.compiler.afresh();
+        let entry = task.entry(&self.target, options.ignored);
+        let name = task.what();
+        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
+        stage("Tracing", &name);
+        let first = timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), timeout))?;
+        let coverage = first.coverage().cloned().unwrap_or_default();
+        self.check_trace(&entry, &name, &coverage, &first, timeout)?;
+        let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
+        let ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage);
+        let site = self.locate(task, &ran)?;
+        let mut runs = vec![first];
+        for _ in 1..REFERENCE_RUNS {
+            runs.push(timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), limit))?);
+        }
+        let varies = runs.iter().filter_map(|run| run.coverage()).any(|other| !other.ran_the_same(&coverage));
+        let files = &self.prepared.bundle.map.files;
+        let reference = reference(&self.target, &entry, runs, limit, Some(files))?;
+
+        stage("Verifying", &name);
+        let gist_test = self.gist_test(task, &entry);
+        let first_case = entry.names().first().map(|n| self.in_gist(n));
+        let original = self.original(&site, first_case.as_ref().unwrap_or(&gist_test));
+        let (original, gist_names, beside) = self.as_it_stands(gist, original, entry.names());
+        let crates = self.root_names();
+        let types = self.types();
+        let claim = Claim {
+            target: &self.target,
+            original: &original,
+            reference: &reference,
+            entry: &entry,
+            gist_names: &gist_names,
+            crates: &crates,
+            project_text: &self.prepared.bundle.text,
+            project_map: &self.prepared.bundle.map,
+            types: &types,
+            timeout: limit,
+            runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
+            own: false,
+        };
+        let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
+        let layout = Options { beside, ..self.layout.clone() };
+        let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, &coverage));
+        let replayed = verified.run.as_ref().is_some_and(|run| {
+            let ours = |f: &camino::Utf8Path| self.prepared.bundle.map.file(f).is_some();
+            let mut wanted = called_names(&coverage, ours);
+            original.functions().chain(entry.names().iter().map(String::as_str)).for_each(|name| {
+                wanted.remove(name.rsplit("::").next().unwrap_or(name));
+            });
+            let in_gist = called_names(&run.coverage, |f| f.file_name() == Some(crate::compile::FILE_NAME));
+            !wanted.is_empty() && wanted.is_disjoint(&in_gist)
+        });
+        let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
+        Ok(Judged { verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+    }
+
+    /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
+    /// the root, where the project has it. Gives the test and the paths of its cases as the gist has them, and in the latter case
+    /// the name of the test's crate.
+    fn as_it_stands(&self, gist: &str, test: OriginalTest, names: &[String]) -> (OriginalTest, Vec<String>, Option<String>) {
+        let wrapped = names.iter().map(|n| self.in_gist(n)).collect();
+        let Some(wrapper) = &self.prepared.bundle.wrapper else { return (test, wrapped, None) };
+        if !matches!(locate(gist, &test), Err(InjectFault::MissingTest { .. })) {
+            return (test, wrapped, None);
+        }
+        let unwrap = |path: &[String]| match path {
+            [first, rest @ ..] if first == wrapper => rest.to_vec(),
+            path => path.to_vec(),
+        };
+        let mut bare = OriginalTest { path: unwrap(&test.path), ..test.clone() };
+        bare.helpers.iter_mut().for_each(|helper| helper.path = unwrap(&helper.path));
+        bare.made_by.iter_mut().for_each(|made| made.definition.path = unwrap(&made.definition.path));
+        match locate(gist, &bare) {
+            Ok(_) => {
+                let beside = self.layout.wrappers.iter().find(|w| w.module == *wrapper).map(|w| w.krate.clone());
+                (bare, names.to_vec(), beside)
+            }
+            Err(_) => (test, wrapped, None),
+        }
+    }
+}
+
+/// The verdict on what stands in a gist's place and can't be read as one.
+#[must_use]
+pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
+    let verified = Verified::fault(verdict, reason);
+    let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
+    Judged { verified, metrics, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+}
