@@ -5,6 +5,7 @@
 //! | [`normalise`] | one list of rules that makes two runs' texts comparable |
 //! | [`mask`] | what differs between runs of the same test, and can be masked |
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
+//! | [`embedded`] | what the manifest in a gist's header must not bring in |
 //! | [`gist_file`] | a gist as it lies on the disk |
 //! | [`inject`] | the original test put back into a gist |
 //! | [`replay`] | which functions were called, by name |
@@ -17,9 +18,11 @@
 //! All but [`gist_file`], [`own_files`], [`run`], [`surroundings`] and [`verdict`] are functions of texts: they start no process and read
 //! no file.
 
+pub mod embedded;
 pub mod gist_file;
 pub mod inject;
 pub mod mask;
+mod names;
 pub mod normalise;
 pub mod outcome;
 pub mod own_files;

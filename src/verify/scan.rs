@@ -514,7 +514,7 @@ mod unit {
             ("#![no_main]", NoMain),
             ("#![cfg_attr(test, no_main)]", NoMain),
             ("#![test_runner(crate::run)]", Harness),
-            ("#![feature(a, custom_test_frameworks)]", Harness),
+            ("#![feature(custom_test_frameworks)]", Harness),
             ("#![reexport_test_harness_main = \"m\"]", Harness),
             ("#[link_section = \".init_array\"] static A: u8 = 1;", LifeBeforeMain),
             ("#[unsafe(link_section = \".init_array\")] static A: u8 = 1;", LifeBeforeMain),
