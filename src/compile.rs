@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::process::{Limits, run};
+use crate::verify::clean_room::CleanRoom;
 use crate::workspace::capture::TestTarget;
 use crate::workspace::wrapper::INSTRUMENT;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -205,22 +206,22 @@ impl Compiler {
         let dir = temp_dir()?;
         let mut extra: Vec<String> = ["--emit=metadata", "--cap-lints=allow"].map(str::to_owned).to_vec();
         extra.extend(lints.iter().map(|l| format!("--force-warn={l}")));
-        self.rustc(text, utf8(dir.path())?, &extra)
+        self.rustc(text, utf8(dir.path())?, &extra, None)
     }
 
-    /// Builds the executable of `text` in `dir`, as `dir/gist`.
+    /// Builds the executable of `text` in `dir`, as `dir/gist`; in a clean room, if one is given.
     ///
     /// # Errors
     /// As [`Compiler::check`].
-    pub fn build(&self, text: &str, dir: &Utf8Path, instrument: bool) -> Result<Checked> {
+    pub fn build(&self, text: &str, dir: &Utf8Path, instrument: bool, room: Option<&CleanRoom<'_>>) -> Result<Checked> {
         let mut extra = vec!["-o".to_owned(), dir.join("gist").to_string(), "-Cdebuginfo=0".to_owned()];
         if instrument {
             extra.extend(INSTRUMENT.map(str::to_owned));
         }
-        self.rustc(text, dir, &extra)
+        self.rustc(text, dir, &extra, room)
     }
 
-    fn rustc(&self, text: &str, dir: &Utf8Path, extra: &[String]) -> Result<Checked> {
+    fn rustc(&self, text: &str, dir: &Utf8Path, extra: &[String], room: Option<&CleanRoom<'_>>) -> Result<Checked> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         std::fs::write(dir.join(FILE_NAME), text).map_err(Error::io("failed to write a text to compile"))?;
         let mut command = Command::new(&self.rustc);
@@ -237,7 +238,11 @@ impl Compiler {
         if !extra.iter().any(|a| a == "-o") {
             command.args(["--out-dir", dir.as_str()]);
         }
-        let out = run(&mut command, Limits { timeout: Some(self.timeout), max_output: 1 << 30 })?;
+        let limits = Limits { timeout: Some(self.timeout), max_output: 1 << 30 };
+        let (out, breach) = match room {
+            Some(room) => room.compile(&command, dir, limits)?,
+            None => (run(&mut command, limits)?, None),
+        };
         if out.timed_out {
             return Err(Error::TimeOut { what: "compiling the gist".into(), limit_s: self.timeout.as_secs() });
         }
@@ -252,7 +257,10 @@ impl Compiler {
                 }
             }
         }
-        Ok(Checked { ok: out.status.success(), diagnostics, noise })
+        if let Some(breach) = breach {
+            noise = format!("rustc was ended: {}\n{noise}", breach.name());
+        }
+        Ok(Checked { ok: out.status.success() && breach.is_none(), diagnostics, noise })
     }
 }
 

@@ -7,6 +7,7 @@
 //! | [`source`] | byte spans, edits, the source map, `cfg` evaluation |
 //! | [`process`] | children: process groups, time limits, Ctrl-C |
 //! | [`error`] | every expected error, each with its exit code |
+//! | [`sandbox`] | a box for strangers' code: bubblewrap, or Landlock and seccomp; limits, orphans |
 //! | [`workspace`] | packages, targets, the instrumented build, recorded rustc calls |
 //! | [`tests`] | which tests there are, and where |
 //! | [`program`] | a program as an entry |
@@ -22,19 +23,22 @@
 //! | [`cache`] | what is kept between runs |
 //! | [`score`] | how grounded and how small it is |
 //! | [`report`] | the machine-readable result |
+//! | [`screen`] | which tests can be scored |
 //! | [`road`] | all of it for the tests of one target |
 //!
 //! The stages are public functions; [`road::Session`] strings them together:
 //!
 //! ```no_run
 //! use cargo_gistify::road::{MakeOptions, Session};
+//! use cargo_gistify::sandbox::{Choice, Sandbox};
 //! use cargo_gistify::task::tasks;
 //! use cargo_gistify::workspace::{CargoOptions, Workspace, capture};
 //!
 //! # fn main() -> cargo_gistify::error::Result<()> {
 //! let workspace = Workspace::load(CargoOptions { lib: true, ..CargoOptions::default() })?;
+//! let sandbox = Sandbox::open(Choice::Auto)?;
 //! for target in capture::build(&workspace, capture::Build::Tests, &|line| eprintln!("{line}"))? {
-//!     let session = Session::open(&workspace, &target, &|_, _| {})?;
+//!     let session = Session::open(&workspace, &target, &sandbox, &|_, _| {})?;
 //!     for task in tasks(cargo_gistify::tests::list(&target)?) {
 //!         let options =
 //!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into(), jobs: 1 };
@@ -63,7 +67,9 @@ pub mod program;
 pub mod reduce;
 pub mod report;
 pub mod road;
+pub mod sandbox;
 pub mod score;
+pub mod screen;
 pub mod source;
 pub mod task;
 pub mod tests;

@@ -3,6 +3,7 @@
 mod cli;
 
 use cargo_gistify::error::{Error, ExitCode};
+use cargo_gistify::sandbox;
 use cargo_gistify::workspace::wrapper;
 
 /// Syntax trees of generated code nest deeply.
@@ -10,6 +11,9 @@ const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = sandbox::entry(&args) {
+        return code;
+    }
     if wrapper::is_wrapper(&args) {
         return match wrapper::run(&args) {
             Ok(()) => std::process::ExitCode::SUCCESS,

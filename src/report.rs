@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::gist::Gist;
 use crate::road::judge::{Flag, Judged};
+use crate::sandbox::Kind;
 use crate::task::{EntryKind, Task};
 use crate::verify::verdict::Verdict;
 use crate::workspace::capture::{TargetKind, TestTarget};
@@ -114,6 +115,9 @@ pub struct Report {
     /// Why it is not `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What the gist was built and run in; absent when it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<Kind>,
     /// What is suspicious and no fault by itself.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<Flag>,
@@ -135,6 +139,7 @@ impl Report {
             gist: None,
             verdict: made.verdict.name().to_owned(),
             error: (made.verdict != Verdict::Ok).then(|| made.reason.clone()),
+            sandbox: Some(made.sandbox),
             flags: Vec::new(),
             metrics: made.metrics.clone(),
             cost,
@@ -153,6 +158,7 @@ impl Report {
             gist: Some(gist),
             verdict: verdict.name().to_owned(),
             error: (verdict != Verdict::Ok).then(|| judged.verified.reason.clone()),
+            sandbox: judged.sandbox,
             flags: judged.flags.clone(),
             metrics: judged.metrics.clone(),
             cost,
@@ -170,7 +176,17 @@ impl Report {
             _ => Verdict::NoGist.name(),
         };
         let (verdict, error) = (verdict.to_owned(), Some(error.to_string()));
-        Report { schema: SCHEMA, test, gist: None, verdict, error, flags: Vec::new(), metrics: Metrics::default(), cost }
+        Report {
+            schema: SCHEMA,
+            test,
+            gist: None,
+            verdict,
+            error,
+            sandbox: None,
+            flags: Vec::new(),
+            metrics: Metrics::default(),
+            cost,
+        }
     }
 }
 
@@ -183,6 +199,8 @@ pub struct Made {
     pub verdict: Verdict,
     /// Why it is not `ok`.
     pub reason: String,
+    /// What it was built and run in.
+    pub sandbox: Kind,
     /// The line that runs it.
     pub run_line: String,
     /// The figures.

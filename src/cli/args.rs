@@ -2,6 +2,7 @@
 
 use camino::Utf8PathBuf;
 use cargo_gistify::reduce::Level;
+use cargo_gistify::sandbox::Choice;
 use cargo_gistify::workspace::capture::TargetKind;
 use cargo_gistify::workspace::{CargoOptions, Inline};
 use clap::builder::styling::{AnsiColor, Styles};
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Verify and score any file as the gist of a test, whoever wrote it
     Verify(VerifyArgs),
+    /// Screen tests: which end the same each time, wherever they run, and why the others do not
+    CheckTests(CheckArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
     /// Remove what is kept under the target directory: instrumented builds, records, gists, graphs
@@ -72,6 +75,9 @@ pub(crate) struct MakeArgs {
     /// Put the source of all dependencies into the gist, except what can't be there: procedural macros, native libraries
     #[arg(long, conflicts_with = "inline")]
     pub(crate) inline_all: bool,
+    /// What gists are built and run in; with `auto`, none where no sandbox works
+    #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
+    pub(crate) sandbox: SandboxArg,
     /// Write the source map (JSON) here
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<Utf8PathBuf>,
@@ -115,6 +121,9 @@ pub(crate) struct VerifyArgs {
     pub(crate) cargo: CargoArgs,
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
+    /// What the gist is built and run in; with `auto`, one that works here, or an error
+    #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
+    pub(crate) sandbox: SandboxArg,
     /// Write the result (JSON) here, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json_out: Option<Utf8PathBuf>,
@@ -135,6 +144,24 @@ pub(crate) struct TraceArgs {
     /// Seconds that the test may take
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
+    /// How often each test is run in the project
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) runs: u32,
+    /// What a test is run in once more
+    #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
+    pub(crate) sandbox: SandboxArg,
+    /// Seconds that one run of a test may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// Write the list (JSON, one object a line) here, too
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(crate) list: Option<Utf8PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -351,6 +378,30 @@ pub(crate) enum LevelArg {
     Items,
     /// Statements, arms and branches that never ran go, too
     Full,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SandboxArg {
+    /// The best that works here
+    #[default]
+    Auto,
+    /// bubblewrap
+    Bwrap,
+    /// Landlock and seccomp
+    Landlock,
+    /// No sandbox: limits only
+    None,
+}
+
+impl From<SandboxArg> for Choice {
+    fn from(arg: SandboxArg) -> Choice {
+        match arg {
+            SandboxArg::Auto => Choice::Auto,
+            SandboxArg::Bwrap => Choice::Bwrap,
+            SandboxArg::Landlock => Choice::Landlock,
+            SandboxArg::None => Choice::None,
+        }
+    }
 }
 
 impl From<LevelArg> for Level {

@@ -12,6 +12,7 @@ use cargo_gistify::program::{Program, shell_word};
 use cargo_gistify::reduce::Goal;
 use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session};
+use cargo_gistify::sandbox::{Choice, Sandbox};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
@@ -40,6 +41,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
     }
     let start = Instant::now();
+    let sandbox = sandbox(args.sandbox.into(), shell)?;
     let inline = match (args.inline_all, args.inline.as_slice()) {
         (true, _) => Inline::All,
         (false, []) => Inline::None,
@@ -79,7 +81,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         let begun = Instant::now();
         forget_parsed();
         let opened = tasks.iter().try_for_each(|t| t.compile(target));
-        let session = match opened.and_then(|()| Session::open(&workspace, target, &stage)) {
+        let session = match opened.and_then(|()| Session::open(&workspace, target, &sandbox, &stage)) {
             Ok(session) => session,
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => {
@@ -132,6 +134,18 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         })?;
     }
     Ok(code as u8)
+}
+
+/// The sandbox that is asked for. A gist that this tool makes is the user's own code: where no sandbox works it runs as
+/// its test does.
+fn sandbox(choice: Choice, shell: &Shell) -> Result<Sandbox> {
+    match (choice, Sandbox::open(choice)) {
+        (Choice::Auto, Err(e @ Error::Setup(_))) => {
+            shell.warn(&format!("{e}; the gist will run unprotected, as your test does"));
+            Sandbox::open(Choice::None)
+        }
+        (_, opened) => opened,
+    }
 }
 
 /// Every text that was parsed stays in memory while somebody may ask where its tokens stand: nobody does between tasks.

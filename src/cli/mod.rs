@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand.
 
 mod args;
+mod check;
 mod clean;
 mod list;
 mod make;
@@ -44,6 +45,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         Some(Command::List(selection)) => list::list(selection, &cli.output, &shell),
         Some(Command::Trace(options)) => trace::trace(options, &cli.output, &shell),
         Some(Command::Verify(options)) => verify::verify(options, &cli.output, &shell),
+        Some(Command::CheckTests(options)) => check::check_tests(options, &cli.output, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {

@@ -8,6 +8,7 @@ use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::Session;
 use cargo_gistify::road::judge::{Judged, VerifyOptions, unreadable};
+use cargo_gistify::sandbox::Sandbox;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::gist_file::read_gist;
 use cargo_gistify::verify::verdict::Verdict;
@@ -22,6 +23,7 @@ pub(super) fn verify(args: &VerifyArgs, output: &OutputArgs, shell: &Shell) -> R
         return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
     }
     let start = Instant::now();
+    let sandbox = Sandbox::open(args.sandbox.into())?;
     let Work { workspace, targets, _room } = selected(args, shell)?;
     let (target, task) = only(&targets)?;
     let build_s = start.elapsed().as_secs_f64();
@@ -31,7 +33,7 @@ pub(super) fn verify(args: &VerifyArgs, output: &OutputArgs, shell: &Shell) -> R
         Ok(text) => {
             task.compile(target)?;
             let stage = |verb: &str, what: &str| shell.stage(verb, what);
-            let session = Session::open(&workspace, target, &stage)?;
+            let session = Session::open(&workspace, target, &sandbox, &stage)?;
             cost.rustc_calls += session.prepare_calls();
             cost.stages.extend(&session.stages);
             let options = VerifyOptions { ignored: args.ignored, timeout: args.timeout.map(Duration::from_secs) };

@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// What a child may use.
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 pub struct Limits {
     /// Wall time; the whole process group is killed after it.
     pub timeout: Option<Duration>,
-    /// Bytes kept of each of stdout and stderr; the rest is read and dropped.
+    /// Bytes of each of stdout and stderr; who prints more is killed, with the whole process group.
     pub max_output: usize,
 }
 
@@ -37,7 +39,7 @@ pub struct Output {
     pub stderr: Vec<u8>,
     /// The time limit was hit, and the group was killed.
     pub timed_out: bool,
-    /// Output was longer than the cap.
+    /// Output was longer than the cap, and the group was killed.
     pub truncated: bool,
     /// Wall time.
     pub wall: Duration,
@@ -89,13 +91,18 @@ pub fn run_fed(command: &mut Command, input: Stdio, limits: Limits) -> Result<Ou
     command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let (mut child, group) = spawn(command)?;
     let max = limits.max_output;
-    let out = child.stdout.take().map(|r| std::thread::spawn(move || read_capped(r, max)));
-    let err = child.stderr.take().map(|r| std::thread::spawn(move || read_capped(r, max)));
-    let (status, timed_out, wall) = wait(&mut child, &group, limits.timeout)?;
-    let take = |t: Option<std::thread::JoinHandle<(Vec<u8>, bool)>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
-    let ((stdout, cut_out), (stderr, cut_err)) = (take(out), take(err));
+    let too_much = Arc::new(AtomicBool::new(false));
+    let reader = |from: Box<dyn Read + Send>| {
+        let too_much = Arc::clone(&too_much);
+        std::thread::spawn(move || read_capped(from, max, &too_much))
+    };
+    let out = child.stdout.take().map(|r| reader(Box::new(r)));
+    let err = child.stderr.take().map(|r| reader(Box::new(r)));
+    let (status, timed_out, wall) = wait(&mut child, &group, limits.timeout, &too_much)?;
+    let take = |t: Option<std::thread::JoinHandle<Vec<u8>>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
+    let (stdout, stderr) = (take(out), take(err));
     interrupt::check()?;
-    Ok(Output { status, stdout, stderr, timed_out, truncated: cut_out || cut_err, wall })
+    Ok(Output { status, stdout, stderr, timed_out, truncated: too_much.load(Ordering::Relaxed), wall })
 }
 
 /// Runs `command`, feeding each line of its outputs to the callbacks as they come.
@@ -113,7 +120,7 @@ pub fn run_lines(
     let status = std::thread::scope(|scope| {
         scope.spawn(move || stdout.map(|s| feed(s, on_stdout)));
         scope.spawn(move || stderr.map(|s| feed(s, on_stderr)));
-        wait(&mut child, &group, None)
+        wait(&mut child, &group, None, &AtomicBool::new(false))
     });
     interrupt::check()?;
     Ok(status?.0)
@@ -154,6 +161,7 @@ fn wait(
     child: &mut std::process::Child,
     group: &interrupt::Group,
     timeout: Option<Duration>,
+    too_much: &AtomicBool,
 ) -> Result<(ExitStatus, bool, Duration)> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(500);
@@ -168,14 +176,16 @@ fn wait(
             timed_out = true;
             group.kill();
         }
+        if too_much.load(Ordering::Relaxed) {
+            group.kill();
+        }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(10));
     }
 }
 
-fn read_capped(mut from: impl Read, max: usize) -> (Vec<u8>, bool) {
+fn read_capped(mut from: impl Read, max: usize, too_much: &AtomicBool) -> Vec<u8> {
     let mut kept = Vec::new();
-    let mut cut = false;
     let mut chunk = [0_u8; 64 << 10];
     loop {
         match from.read(&mut chunk) {
@@ -183,13 +193,13 @@ fn read_capped(mut from: impl Read, max: usize) -> (Vec<u8>, bool) {
             Ok(n) => {
                 let room = max.saturating_sub(kept.len()).min(n);
                 kept.extend_from_slice(&chunk[..room]);
-                cut |= room < n;
+                too_much.fetch_or(room < n, Ordering::Relaxed);
             }
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    (kept, cut)
+    kept
 }
 
 #[cfg(test)]
@@ -231,9 +241,9 @@ mod unit {
     }
 
     #[test]
-    fn output_past_the_cap_is_dropped_and_said() {
-        let out = run(&mut sh("yes | head -c 100000"), Limits { max_output: 1000, ..Limits::default() }).unwrap();
-        assert_eq!((out.stdout.len(), out.truncated), (1000, true));
+    fn who_prints_past_the_cap_is_killed() {
+        let out = run(&mut sh("yes; sleep 600"), Limits { max_output: 1000, ..Limits::default() }).unwrap();
+        assert_eq!((out.stdout.len(), out.truncated, out.timed_out, out.signal()), (1000, true, false, Some(9)));
     }
 
     #[test]

@@ -4,9 +4,10 @@ use super::{DEFAULT_TIMEOUT, RUNS_WHERE_IT_VARIES, Session, later_limit, timed};
 use crate::error::Result;
 use crate::reduce::ran::Ran;
 use crate::report::Metrics;
+use crate::sandbox::Kind;
 use crate::score::existence::Options;
 use crate::task::Task;
-use crate::verify::inject::{InjectFault, OriginalTest, locate};
+use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
 use crate::verify::replay::called_names;
 use crate::verify::run::{REFERENCE_RUNS, project_run, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
@@ -51,6 +52,8 @@ pub struct Judged {
     pub verified: Verified,
     /// The figures.
     pub metrics: Metrics,
+    /// What it was built and run in, when it was.
+    pub sandbox: Option<Kind>,
     /// What is suspicious.
     pub flags: Vec<Flag>,
     /// Wall seconds by stage.
@@ -106,6 +109,7 @@ impl Session<'_> {
             timeout: limit,
             runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
             own: false,
+            room: self.room,
         };
         let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
         let layout = Options { beside, ..self.layout.clone() };
@@ -120,7 +124,8 @@ impl Session<'_> {
             !wanted.is_empty() && wanted.is_disjoint(&in_gist)
         });
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
-        Ok(Judged { verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+        let sandbox = verified.run.is_some().then(|| self.room.kind());
+        Ok(Judged { sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
@@ -136,9 +141,29 @@ impl Session<'_> {
             [first, rest @ ..] if first == wrapper => rest.to_vec(),
             path => path.to_vec(),
         };
-        let mut bare = OriginalTest { path: unwrap(&test.path), ..test.clone() };
-        bare.helpers.iter_mut().for_each(|helper| helper.path = unwrap(&helper.path));
-        bare.made_by.iter_mut().for_each(|made| made.definition.path = unwrap(&made.definition.path));
+        // Paths from the root of the crate lead into the module in the bundle.
+        let (from, to) = (format!("crate::{wrapper}::"), "crate::");
+        let bare_helper = |helper: &Helper| Helper {
+            path: unwrap(&helper.path),
+            text: helper.text.replace(&from, to),
+            at: None,
+            ..helper.clone()
+        };
+        let cut = test.tokens.matches(&from).count() * (from.len() - to.len());
+        let bare = OriginalTest {
+            path: unwrap(&test.path),
+            tokens: test.tokens.replace(&from, to),
+            at: None,
+            helpers: test.helpers.iter().map(bare_helper).collect(),
+            // Their places count from the start of the bundle's text.
+            made_by: test
+                .made_by
+                .as_ref()
+                .filter(|_| cut == 0)
+                .map(|made| MadeBy { definition: bare_helper(&made.definition), ..*made }),
+            others: if cut == 0 { test.others.clone() } else { Vec::new() },
+            ..test.clone()
+        };
         match locate(gist, &bare) {
             Ok(_) => {
                 let beside = self.layout.wrappers.iter().find(|w| w.module == *wrapper).map(|w| w.krate.clone());
@@ -154,5 +179,5 @@ impl Session<'_> {
 pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
     let verified = Verified::fault(verdict, reason);
     let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
-    Judged { verified, metrics, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+    Judged { verified, metrics, sandbox: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
 }

@@ -11,11 +11,13 @@ use crate::gist::{Facts, Gist, finish};
 use crate::reduce::ran::Ran;
 use crate::reduce::{Goal, Level, Prepared, prepare};
 use crate::report::Made;
+use crate::sandbox::Sandbox;
 use crate::score::existence::{CrateText, Index, Options, Wrapper};
 use crate::score::size::code_lines;
 use crate::source::map::SourceMap;
 use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
+use crate::verify::clean_room::CleanRoom;
 use crate::verify::own_files::{list, named_behind, strings};
 use crate::verify::run::{Entry, ProjectRun, REFERENCE_RUNS, project_run, reference};
 use crate::verify::surroundings::Surroundings;
@@ -55,6 +57,7 @@ pub struct Session<'w> {
     workspace: &'w Workspace,
     target: Cow<'w, TestTarget>,
     compiler: Compiler,
+    room: CleanRoom<'w>,
     coverage_map: CoverageMap,
     prepared: Prepared,
     index: Index,
@@ -107,13 +110,18 @@ pub fn unverified(path: &Utf8Path) -> Utf8PathBuf {
 }
 
 impl<'w> Session<'w> {
-    /// Bundles the target's crate and asks rustc for its graph.
+    /// Bundles the target's crate and asks rustc for its graph. Gists will be built and run in `sandbox`.
     ///
     /// `stage` hears what is being done.
     ///
     /// # Errors
     /// What can't be bundled, with the reason.
-    pub fn open(workspace: &'w Workspace, target: &'w TestTarget, stage: &dyn Fn(&str, &str)) -> Result<Session<'w>> {
+    pub fn open(
+        workspace: &'w Workspace,
+        target: &'w TestTarget,
+        sandbox: &'w Sandbox,
+        stage: &dyn Fn(&str, &str),
+    ) -> Result<Session<'w>> {
         let mut stages = BTreeMap::new();
         let what = format!("{} {}", target.package, target.selector());
         if target.call.has_harness() && target.call.codegen("panic").last() == Some("abort") {
@@ -160,6 +168,7 @@ impl<'w> Session<'w> {
             workspace,
             target,
             compiler,
+            room: CleanRoom::new(sandbox),
             coverage_map,
             prepared,
             index,
@@ -254,6 +263,7 @@ impl<'w> Session<'w> {
             timeout: limit,
             runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
             own: true,
+            room: self.room,
         };
         // Should the smallest text not verify, wider ones are tried: the last is the whole crate.
         let levels: &[Level] = match options.goal.level {
@@ -316,6 +326,7 @@ impl<'w> Session<'w> {
             gist,
             verdict: verified.verdict,
             reason: verified.reason,
+            sandbox: self.room.kind(),
             run_line,
             metrics,
             stages,

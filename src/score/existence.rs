@@ -240,7 +240,8 @@ mod unit {
     fn a_module_of_a_mounted_crate_may_be_called_as_the_crate_is() {
         let index = Index::new(&[CrateText::new("lib", ""), CrateText::new("bytes", "mod bytes { fn a() {} }")]).unwrap();
         let wrappers = vec![Wrapper { module: "bytes".into(), krate: "bytes".into() }];
-        let score = index.score("mod bytes { mod bytes { fn a() {} } }", &Options { root: None, wrappers }).unwrap();
+        let score =
+            index.score("mod bytes { mod bytes { fn a() {} } }", &Options { wrappers, ..Options::default() }).unwrap();
         assert_eq!((score.existing, score.lines), (3, 3));
     }
 
@@ -254,10 +255,12 @@ mod unit {
         let index = Index::new(&[lib, test]).unwrap();
         let gist = "extern crate self as slab; pub struct Slab; impl Slab { pub fn new() -> Slab { Slab } }
             #[cfg(test)] mod it { use slab::Slab; mod common { pub fn h() {} } #[test] fn t() { crate::Slab::new(); crate::it::common::h() } }";
-        let options = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "slab_test".into() }] };
+        let options =
+            Options { wrappers: vec![Wrapper { module: "it".into(), krate: "slab_test".into() }], ..Options::default() };
         let all = index.score(gist, &options).unwrap();
         assert_eq!((all.rate, all.foreign), (1.0, vec![]));
-        let unknown = Options { root: None, wrappers: vec![Wrapper { module: "it".into(), krate: "other".into() }] };
+        let unknown =
+            Options { wrappers: vec![Wrapper { module: "it".into(), krate: "other".into() }], ..Options::default() };
         assert!(index.score(gist, &unknown).unwrap().rate < 0.7);
         assert_eq!(foreign("fn a() {}", "extern crate self as fake;"), ["top level: extern crate self as fake"]);
     }

@@ -341,7 +341,8 @@ fn range(item: &syn::Item, base: usize) -> Range<usize> {
 }
 
 fn missing(test: &OriginalTest, reason: String) -> InjectFault {
-    let test = test.path.iter().map(String::as_str).chain([test.name.as_str()]).collect::<Vec<_>>().join("::");
+    let name = test.name.rsplit("::").next().unwrap_or_default();
+    let test = test.path.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
     InjectFault::MissingTest { test, reason }
 }
 

@@ -5,6 +5,7 @@
 //! | [`normalise`] | one list of rules that makes two runs' texts comparable |
 //! | [`mask`] | what differs between runs of the same test, and can be masked |
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
+//! | [`clean_room`] | the sandbox as gists are built and run in it |
 //! | [`embedded`] | what the manifest in a gist's header must not bring in |
 //! | [`gist_file`] | a gist as it lies on the disk |
 //! | [`inject`] | the original test put back into a gist |
@@ -15,9 +16,10 @@
 //! | [`surroundings`] | what a test needs around it that a gist does not have |
 //! | [`verdict`] | all of it together: a fault class, or `ok` |
 //!
-//! All but [`gist_file`], [`own_files`], [`run`], [`surroundings`] and [`verdict`] are functions of texts: they start no process and read
+//! All but [`clean_room`], [`gist_file`], [`own_files`], [`run`], [`surroundings`] and [`verdict`] are functions of texts: they start no process and read
 //! no file.
 
+pub mod clean_room;
 pub mod embedded;
 pub mod gist_file;
 pub mod inject;

@@ -43,6 +43,8 @@ pub enum ExitClass {
     Signal(i32),
     /// Ended by us, after its time.
     TimeOut,
+    /// Ended by us, after it had printed too much.
+    TooMuchOutput,
 }
 
 impl ExitClass {

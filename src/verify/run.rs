@@ -1,17 +1,20 @@
 //! Runs: the entry (a test, or a program) in the project, several times, and the gist in an empty directory.
 
+use super::clean_room::{CleanRoom, Reach};
 use super::mask::{Masks, masks};
 use super::normalise::Normaliser;
 use super::outcome::{ExitClass, Outcome};
 use super::surroundings::Surroundings;
+use super::verdict::Claim;
 use crate::compile::{FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_fed};
 use crate::program::Program;
+use crate::sandbox::Breach;
 use crate::source::map::{SourceFile, SourceMap, line_starts, position};
 use crate::trace::{Coverage, CoverageMap};
 use crate::workspace::capture::TestTarget;
-use camino::Utf8Path;
+use camino::{Utf8Path, Utf8PathBuf};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -95,8 +98,15 @@ impl Entry {
         }
     }
 
-    /// Tells an executable what to run, and runs it. `names` are those of the cases in that executable.
-    fn run(&self, mut command: Command, names: &[String], timeout: Duration) -> Result<Output> {
+    /// Tells an executable what to run, and runs it, in a clean room where one is given. `names` are those of the cases in that
+    /// executable.
+    fn run(
+        &self,
+        mut command: Command,
+        names: &[String],
+        timeout: Duration,
+        room: Option<(&CleanRoom<'_>, Reach)>,
+    ) -> Result<(Output, Option<Breach>)> {
         pin_environment(&mut command);
         let limits = Limits { timeout: Some(timeout), ..Limits::default() };
         let input = match self {
@@ -110,8 +120,15 @@ impl Entry {
                 program.input()?
             }
         };
+        let arg0 = match self {
+            Entry::Tests(_) => None,
+            Entry::Program(program) => Some(program.name.as_str()),
+        };
         let _alone = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        run_fed(&mut command, input, limits)
+        match room {
+            Some((room, reach)) => room.execute(&command, arg0, reach, input, limits),
+            None => Ok((run_fed(&mut command, input, limits)?, None)),
+        }
     }
 }
 
@@ -223,12 +240,86 @@ pub fn project_run(target: &TestTarget, entry: &Entry, map: Option<&CoverageMap>
     let mut command = Command::new(&target.executable);
     in_environment(command.current_dir(entry.dir(target)), target, entry);
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
-    let output = entry.run(command, entry.names(), timeout)?;
+    let (output, _) = entry.run(command, entry.names(), timeout, None)?;
     let coverage = match map {
         Some(map) => Some(map.coverage(utf8(profiles.path())?)?),
         None => None,
     };
     Ok(ProjectRun { output, coverage, temp: temp.path().to_string_lossy().into_owned() })
+}
+
+/// Where the project's own executable is run, to see what the test needs.
+#[derive(Clone, Debug)]
+pub enum Place<'a> {
+    /// As in the project.
+    Project,
+    /// In a copy of the package, in cargo's environment, which leads to the copy.
+    Copy(&'a Utf8Path),
+    /// In an empty folder, without cargo.
+    Empty,
+    /// The same in the clean room, where it may reach some more.
+    Room(&'a CleanRoom<'a>, Reach),
+}
+
+/// Runs an entry of the project's own executable somewhere, and gives how it ends, as its reference outcome is told.
+///
+/// # Errors
+/// When the executable can't be started.
+pub fn project_run_at(
+    target: &TestTarget,
+    entry: &Entry,
+    reference: &Reference,
+    place: &Place<'_>,
+    timeout: Duration,
+) -> Result<Outcome> {
+    let (empty, temp, profiles) = (temp_dir()?, temp_dir()?, temp_dir()?);
+    let home = entry.dir(target);
+    let folder = match place {
+        Place::Project => home.to_owned(),
+        Place::Copy(copy) => copy.join(home.strip_prefix(&target.package_dir).unwrap_or(Utf8Path::new(""))),
+        Place::Empty | Place::Room(..) => utf8(empty.path())?.to_owned(),
+    };
+    let mut command = Command::new(&target.executable);
+    command.current_dir(&folder);
+    match place {
+        Place::Project => _ = in_environment(&mut command, target, entry),
+        Place::Copy(copy) => {
+            in_environment(&mut command, target, entry);
+            let leads = target.call.env.iter().filter(|(_, value)| value.contains(target.package_dir.as_str()));
+            command.envs(leads.map(|(name, value)| (name, value.replace(target.package_dir.as_str(), copy.as_str()))));
+        }
+        Place::Empty | Place::Room(..) => _ = without_cargo(&mut command, target),
+    }
+    command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
+    let room = match place {
+        Place::Room(room, more) => {
+            let mut reach = own_reach(target, &target.executable, &folder);
+            reach.read_only.extend(more.read_only.iter().cloned());
+            reach.writable.extend([utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
+            Some((*room, reach))
+        }
+        _ => None,
+    };
+    let (output, _) = entry.run(command, entry.names(), timeout, room)?;
+    let paths = vec![
+        (temp.path().to_string_lossy().into_owned(), TEMP.into()),
+        (target.call.cwd.to_string(), PROJECT.into()),
+        (home.to_string(), PROJECT.into()),
+        (folder.to_string(), PROJECT.into()),
+        (target.executable.to_string(), EXECUTABLE.into()),
+    ];
+    let normaliser = Normaliser { location: None, tests: Vec::new(), types: Vec::new(), paths };
+    let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
+    let outcome = entry.outcome(&stdout, &stderr, class(&output));
+    Ok(outcome.masked(&reference.stdout_masks, &reference.stderr_masks))
+}
+
+/// What an executable needs to be started in a folder.
+fn own_reach(target: &TestTarget, executable: &Utf8Path, folder: &Utf8Path) -> Reach {
+    let libraries = target.call.env.iter().filter(|(name, _)| name.contains("LIBRARY_PATH"));
+    let libraries = libraries.flat_map(|(_, paths)| paths.split(':')).map(Utf8PathBuf::from);
+    let libraries = libraries.filter(|p| p.is_absolute() && p.exists());
+    Reach { read_only: libraries.chain([executable.to_owned()]).collect(), writable: vec![folder.to_owned()] }
 }
 
 /// The environment in which an entry runs in the project.
@@ -254,6 +345,9 @@ fn without_cargo<'a>(command: &'a mut Command, target: &TestTarget) -> &'a mut C
 }
 
 fn class(output: &Output) -> ExitClass {
+    if output.truncated && !output.timed_out {
+        return ExitClass::TooMuchOutput;
+    }
     ExitClass::of(output.status.code(), output.signal(), output.timed_out)
 }
 
@@ -343,33 +437,47 @@ pub struct GistRun<'a> {
     pub types: Vec<(String, String)>,
 }
 
-/// Runs a gist and gives its outcome and its coverage.
+/// How a gist's run went.
+#[derive(Debug)]
+pub struct GistRan {
+    /// How it ended, normalised and masked.
+    pub outcome: Outcome,
+    /// What ran.
+    pub coverage: Coverage,
+    /// The limit of the clean room that ended it.
+    pub breach: Option<Breach>,
+}
+
+/// Runs a gist and gives its outcome and its coverage. It is in the clean room with nothing around it, and outside of it with
+/// more.
 ///
 /// # Errors
 /// When it can't be started, or its profile can't be read.
-pub fn gist_run(
-    target: &TestTarget,
-    gist: &GistRun<'_>,
-    entry: &Entry,
-    reference: &Reference,
-    surroundings: Surroundings,
-    timeout: Duration,
-) -> Result<(Outcome, Coverage)> {
+pub fn gist_run(claim: &Claim<'_>, gist: &GistRun<'_>, surroundings: Surroundings) -> Result<GistRan> {
+    let Claim { target, entry, reference, .. } = *claim;
     let room = temp_dir()?;
     let profiles = temp_dir()?;
     let temp = temp_dir()?;
     let folder = match surroundings {
-        Surroundings::Nothing => utf8(room.path())?,
+        Surroundings::Nothing | Surroundings::Machine => utf8(room.path())?,
         Surroundings::Folder | Surroundings::Environment => entry.dir(target),
     };
     let mut command = Command::new(gist.executable);
     command.current_dir(folder);
     match surroundings {
-        Surroundings::Nothing | Surroundings::Folder => without_cargo(&mut command, target),
+        Surroundings::Nothing | Surroundings::Machine | Surroundings::Folder => without_cargo(&mut command, target),
         Surroundings::Environment => in_environment(&mut command, target, entry),
     };
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
-    let output = entry.run(command, &gist.names, timeout)?;
+    let in_room = match surroundings {
+        Surroundings::Nothing => {
+            let mut reach = own_reach(target, gist.executable, folder);
+            reach.writable.extend([utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
+            Some((&claim.room, reach))
+        }
+        _ => None,
+    };
+    let (output, breach) = entry.run(command, &gist.names, claim.timeout, in_room)?;
     // A gist could write into its own profile.
     let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?).unwrap_or_default();
     let lines = line_starts(gist.text);
@@ -395,7 +503,7 @@ pub fn gist_run(
     };
     let (stdout, stderr) = (normaliser.apply(&output.stdout_text()), normaliser.apply(&output.stderr_text()));
     let outcome = entry.outcome(&stdout, &stderr, class(&output)).masked(&reference.stdout_masks, &reference.stderr_masks);
-    Ok((outcome, coverage))
+    Ok(GistRan { outcome, coverage, breach })
 }
 
 /// A place as the text of its line, white space left out.

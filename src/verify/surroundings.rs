@@ -9,8 +9,10 @@ use std::collections::BTreeSet;
 /// Where a gist is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surroundings {
-    /// In an empty folder, without cargo.
+    /// In an empty folder, without cargo, in the clean room.
     Nothing,
+    /// The same outside of the clean room.
+    Machine,
     /// In the folder in which the project's test or program runs.
     Folder,
     /// There, and in cargo's environment.
@@ -25,7 +27,7 @@ pub enum Surroundings {
 /// # Errors
 /// Those of `same`.
 pub fn needed(mut same: impl FnMut(Surroundings) -> Result<bool>) -> Result<Option<Surroundings>> {
-    for more in [Surroundings::Folder, Surroundings::Environment] {
+    for more in [Surroundings::Machine, Surroundings::Folder, Surroundings::Environment] {
         if same(more)? {
             return Ok((!same(Surroundings::Nothing)?).then_some(more));
         }
@@ -37,6 +39,9 @@ impl Surroundings {
     /// What the code, or a program's own arguments, name of them: files and folders, variables.
     #[must_use]
     pub fn names(self, gist: &str, entry: &Entry, target: &TestTarget) -> BTreeSet<String> {
+        if matches!(self, Surroundings::Nothing | Surroundings::Machine) {
+            return BTreeSet::new();
+        }
         let own = match entry {
             Entry::Program(program) if !program.by_cargo => program.args.as_slice(),
             _ => &[],
@@ -50,6 +55,11 @@ impl Surroundings {
     /// Why there is no gist of what needs them, and what to do instead.
     #[must_use]
     pub fn reason(self, gist: &str, entry: &Entry, target: &TestTarget) -> String {
+        if self == Surroundings::Machine {
+            return "when it runs it needs what the sandbox closes: the network, the home folder, other files or processes of the \
+                    machine. Outside of it its gist does the same; `--sandbox none` makes one that runs unprotected"
+                .to_owned();
+        }
         let folder = entry.dir(target);
         let names = self.names(gist, entry, target);
         let needs = match self {
@@ -81,7 +91,11 @@ mod unit {
 
     #[test]
     fn the_least_that_is_enough_is_needed() {
-        assert_eq!(needed_by(|s, _| s != Surroundings::Nothing), Some(Surroundings::Folder));
+        assert_eq!(needed_by(|s, _| s != Surroundings::Nothing), Some(Surroundings::Machine));
+        assert_eq!(
+            needed_by(|s, _| matches!(s, Surroundings::Folder | Surroundings::Environment)),
+            Some(Surroundings::Folder)
+        );
         assert_eq!(needed_by(|s, _| s == Surroundings::Environment), Some(Surroundings::Environment));
         assert_eq!(needed_by(|_, _| false), None);
     }

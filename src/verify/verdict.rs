@@ -1,8 +1,9 @@
 //! The verdict on a gist: built, run, compared.
 
+use super::clean_room::CleanRoom;
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
-use super::run::{Entry, GistRun, Reference, gist_run};
+use super::run::{Entry, GistRan, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use super::surroundings::{Surroundings, needed};
 use crate::compile::{Checked, Compiler, Diagnostic, temp_dir, utf8};
@@ -116,6 +117,8 @@ pub struct Claim<'a> {
     pub runs: usize,
     /// The gist is this tool's own, made of the project's text: it may be tried in the project's folder, to see what it needs.
     pub own: bool,
+    /// Where it is built and run.
+    pub room: CleanRoom<'a>,
 }
 
 /// Verifies a gist: looks for what it must not hold, puts the original test back, builds, runs, compares.
@@ -143,7 +146,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     let map = map.map(|m| m.edited(&injected.pieces).overlaid(&claim.project_map.edited(&injected.put_back)));
     let room = temp_dir()?;
     let dir = utf8(room.path())?;
-    let built = match compiler.build(&injected.text, dir, true) {
+    let built = match compiler.build(&injected.text, dir, true, Some(&claim.room)) {
         Ok(built) => built,
         Err(e @ Error::TimeOut { .. }) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
         Err(e) => return Err(e),
@@ -163,27 +166,33 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         names: claim.gist_names.to_vec(),
         types: claim.types.to_vec(),
     };
-    let run_in = |around| gist_run(claim.target, &run, claim.entry, claim.reference, around, claim.timeout);
-    let (mut outcome, coverage) = run_in(Surroundings::Nothing)?;
+    let run_in = |around| gist_run(claim, &run, around);
+    let GistRan { mut outcome, coverage, breach } = run_in(Surroundings::Nothing)?;
     let mut comparison = compare(&claim.reference.outcome, &outcome);
     for _ in 1..claim.runs {
         if comparison.equal {
-            outcome = run_in(Surroundings::Nothing)?.0;
+            outcome = run_in(Surroundings::Nothing)?.outcome;
             comparison = compare(&claim.reference.outcome, &outcome);
         }
     }
-    let needs = if comparison.equal || !claim.own || outcome.exit == ExitClass::TimeOut {
+    let needs = if comparison.equal || !claim.own || matches!(outcome.exit, ExitClass::TimeOut | ExitClass::TooMuchOutput) {
         None
     } else {
-        needed(|around| Ok(compare(&claim.reference.outcome, &run_in(around)?.0).equal))?
+        needed(|around| Ok(compare(&claim.reference.outcome, &run_in(around)?.outcome).equal))?
     };
     let verdict = match (&comparison, outcome.exit) {
         (c, _) if c.equal => Verdict::Ok,
-        (_, ExitClass::Signal(_) | ExitClass::TimeOut) if claim.reference.outcome.exit != outcome.exit => Verdict::Crash,
+        _ if breach.is_some() => Verdict::Crash,
+        (_, ExitClass::Signal(_) | ExitClass::TimeOut | ExitClass::TooMuchOutput)
+            if claim.reference.outcome.exit != outcome.exit =>
+        {
+            Verdict::Crash
+        }
         _ => Verdict::OutputDiffers,
     };
     let reason = match (verdict, comparison.differs) {
         (Verdict::Ok, _) => String::new(),
+        (Verdict::Crash, _) if let Some(breach) = breach => format!("it was ended: {}", breach.name()),
         (_, Some(Which::Exit)) => {
             format!("it ends as {:?}, the original as {:?}\n{}", outcome.exit, claim.reference.outcome.exit, comparison.diff)
         }

@@ -25,6 +25,10 @@ fn one_test_is_one_object_with_the_documented_fields() {
     let metrics = &report["metrics"];
     let mut documented = [
         "execution_fidelity",
+        "status_agreement",
+        "output_similarity",
+        "pass_rate",
+        "test_f1",
         "line_execution_rate",
         "line_execution_rate_possible",
         "line_existence_rate",

@@ -16,5 +16,8 @@ mod places;
 mod programs;
 mod project;
 mod run;
+#[cfg(target_os = "linux")]
+mod sandbox;
 mod tree;
+mod verify;
 mod wrappers;

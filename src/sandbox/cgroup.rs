@@ -1,0 +1,143 @@
+//! Control groups: the kernel's own limits for all processes of a box together, where one can be made. Version 2 where it
+//! is delegated to us, else version 1.
+//!
+//! The supervisor steps into the group, starts the box, which is born there, and steps out again.
+
+use super::{Breach, ResourceLimits};
+use std::fs::{read_to_string, write};
+use std::path::{Path, PathBuf};
+
+/// The groups of one box. They go when dropped.
+#[derive(Debug)]
+pub(super) struct Cgroup(Vec<Group>);
+
+#[derive(Debug)]
+struct Group {
+    dir: PathBuf,
+    /// Where the supervisor was.
+    home: PathBuf,
+}
+
+/// A mounted hierarchy, and where in it this process is.
+#[derive(Debug, PartialEq, Eq)]
+struct Hierarchy {
+    mount: PathBuf,
+    home: PathBuf,
+}
+
+impl Cgroup {
+    /// Groups with these limits, when this process may make them and move into them.
+    pub(super) fn make(limits: &ResourceLimits) -> Option<Cgroup> {
+        let (mounts, own) = (read_to_string("/proc/self/mountinfo").ok()?, read_to_string("/proc/self/cgroup").ok()?);
+        let memory = limits.memory_bytes.to_string();
+        let processes = limits.processes.to_string();
+        let unified = || {
+            let settings =
+                [("memory.max", memory.as_str(), true), ("pids.max", &processes, true), ("memory.swap.max", "0", false)];
+            Some(vec![Group::make(
+                &hierarchy(&mounts, &own, None)?,
+                &[settings.as_slice(), &[("memory.oom.group", "1", false)]].concat(),
+            )?])
+        };
+        let separate = || {
+            let settings =
+                [("memory.limit_in_bytes", memory.as_str(), true), ("memory.memsw.limit_in_bytes", &memory, false)];
+            let of_memory = Group::make(&hierarchy(&mounts, &own, Some("memory"))?, &settings)?;
+            let of_processes = Group::make(&hierarchy(&mounts, &own, Some("pids"))?, &[("pids.max", &processes, true)])?;
+            Some(vec![of_memory, of_processes])
+        };
+        let tried = [&unified as &dyn Fn() -> Option<Vec<Group>>, &separate];
+        let mut made = tried.iter().filter_map(|make| make().map(Cgroup));
+        made.find(|group| group.enter().is_some() && group.leave().is_some())
+    }
+
+    /// This process, and what it starts from now on.
+    pub(super) fn enter(&self) -> Option<()> {
+        self.0.iter().try_for_each(|group| join(&group.dir))
+    }
+
+    /// This process goes back to where it was.
+    pub(super) fn leave(&self) -> Option<()> {
+        self.0.iter().try_for_each(|group| join(&group.home))
+    }
+
+    /// The limit that the kernel had to enforce.
+    pub(super) fn breach(&self) -> Option<Breach> {
+        let events = [
+            ("memory.events", "oom_kill", Breach::Memory),
+            ("memory.oom_control", "oom_kill", Breach::Memory),
+            ("pids.events", "max", Breach::Processes),
+        ];
+        let hit = |(file, name, _): &&(&str, &str, Breach)| {
+            self.0.iter().filter_map(|g| read_to_string(g.dir.join(file)).ok()).any(|text| count(&text, name) > 0)
+        };
+        events.iter().find(hit).map(|(_, _, breach)| *breach)
+    }
+
+    /// All processes in it.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        let lists = self.0.iter().filter_map(|g| read_to_string(g.dir.join("cgroup.procs")).ok());
+        lists.flat_map(|list| list.lines().filter_map(|l| l.parse().ok()).collect::<Vec<_>>()).collect()
+    }
+}
+
+/// The value behind a name, of lines of names and values.
+fn count(text: &str, name: &str) -> u64 {
+    text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok()).unwrap_or(0)
+}
+
+fn join(dir: &Path) -> Option<()> {
+    write(dir.join("cgroup.procs"), "0").ok()
+}
+
+impl Group {
+    /// In our own group, or as near above it as we may: on a desktop that is the user's slice.
+    fn make(hierarchy: &Hierarchy, settings: &[(&str, &str, bool)]) -> Option<Group> {
+        let name = format!("gistify-{}", std::process::id());
+        let parents = hierarchy.home.ancestors().take_while(|dir| dir.starts_with(&hierarchy.mount));
+        parents.map(|parent| parent.join(&name)).find_map(|dir| {
+            std::fs::create_dir(&dir).ok()?;
+            let group = Group { dir, home: hierarchy.home.clone() };
+            let set = |(file, value, needed): &(&str, &str, bool)| write(group.dir.join(file), value).is_ok() || !needed;
+            settings.iter().all(set).then_some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The last processes may still be on their way out.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.dir).is_ok() || !self.dir.exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+}
+
+/// The hierarchy of a version 1 controller, or version 2's, of `/proc/self/mountinfo` and `/proc/self/cgroup`.
+fn hierarchy(mounts: &str, own: &str, controller: Option<&str>) -> Option<Hierarchy> {
+    let path = own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (id, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let meant = match controller {
+            Some(name) => controllers.split(',').any(|c| c == name),
+            None => id == "0" && controllers.is_empty(),
+        };
+        meant.then_some(path)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let (root, mount) = (before.split(' ').nth(3)?, before.split(' ').nth(4)?);
+        let mut after = after.split(' ');
+        let (kind, options) = (after.next()?, after.nth(1)?);
+        let meant = match controller {
+            Some(name) => kind == "cgroup" && options.split(',').any(|o| o == name),
+            None => kind == "cgroup2",
+        };
+        // In a container the path may be one of the machine's that is not in sight.
+        let below = Path::new(path).strip_prefix(root).ok().map(|p| Path::new(mount).join(p)).filter(|dir| dir.is_dir());
+        meant.then(|| Hierarchy { mount: mount.into(), home: below.unwrap_or_else(|| mount.into()) })
+    })
+}

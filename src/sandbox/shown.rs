@@ -1,0 +1,51 @@
+//! What every box shows, read-only: system libraries, the linker, the toolchain. Nothing else of the machine.
+
+use camino::{Utf8Path, Utf8PathBuf};
+use std::env::var;
+
+/// Folders and links at the root that programs, libraries and linkers are in.
+pub(super) const ROOTS: &[&str] =
+    &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
+
+/// What the loader, the linker driver and libc read of `/etc`; no secrets among them.
+pub(super) const ETC: &[&str] = &[
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/nsswitch.conf",
+    "/etc/localtime",
+];
+
+/// What of the caller's environment a box has, beside what its command sets.
+pub(super) const ENVIRONMENT: &[&str] =
+    &["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME"];
+
+/// The caller's home, where it has one that can be covered.
+pub(super) fn home() -> Option<Utf8PathBuf> {
+    var("HOME").ok().map(Utf8PathBuf::from).filter(|h| h.is_absolute() && h.parent().is_some())
+}
+
+/// rustup's toolchains and the folder of its proxies.
+pub(super) fn toolchains() -> Vec<Utf8PathBuf> {
+    let at = |name: &str, under: &str| var(name).ok().map(Utf8PathBuf::from).or_else(|| home().map(|h| h.join(under)));
+    let folders = [at("RUSTUP_HOME", ".rustup"), at("CARGO_HOME", ".cargo").map(|c| c.join("bin"))];
+    folders.into_iter().flatten().filter(|p| p.is_absolute() && p.is_dir()).collect()
+}
+
+/// What a program outside of the system's folders needs: the toolchain that it is the compiler of, else itself.
+pub(super) fn of_program(program: &std::ffi::OsStr, path: Option<&std::ffi::OsStr>) -> Option<Utf8PathBuf> {
+    let program = Utf8Path::new(program.to_str()?);
+    let found = match program.components().count() {
+        1 => std::env::split_paths(path?).map(|dir| dir.join(program)).find(|p| p.is_file())?,
+        _ => program.into(),
+    };
+    let found = Utf8PathBuf::from_path_buf(found.canonicalize().ok()?).ok()?;
+    if ROOTS.iter().any(|root| found.starts_with(root)) {
+        return None;
+    }
+    let sysroot = found.parent().and_then(Utf8Path::parent).filter(|root| root.join("lib/rustlib").is_dir());
+    Some(sysroot.map_or_else(|| found.clone(), Utf8Path::to_owned))
+}
