@@ -240,7 +240,8 @@ impl Compiler {
         }
         let limits = Limits { timeout: Some(self.timeout), max_output: 1 << 30 };
         let (out, breach) = match room {
-            Some(room) => room.compile(&command, dir, limits)?,
+            // The linker wants a place for temporary files.
+            Some(room) => room.compile(command.env("TMPDIR", dir), dir, limits)?,
             None => (run(&mut command, limits)?, None),
         };
         if out.timed_out {

@@ -4,8 +4,9 @@ use crate::error::Error;
 use crate::gist::Gist;
 use crate::road::judge::{Flag, Judged};
 use crate::sandbox::Kind;
+use crate::score::explain::Explanation;
 use crate::task::{EntryKind, Task};
-use crate::verify::verdict::Verdict;
+use crate::verify::verdict::{Verdict, VerificationRun};
 use crate::workspace::capture::{TargetKind, TestTarget};
 use camino::Utf8PathBuf;
 use serde::Serialize;
@@ -123,6 +124,9 @@ pub struct Report {
     pub flags: Vec<Flag>,
     /// The figures.
     pub metrics: Metrics,
+    /// What they are made of, line by line, when it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<Explanation>,
     /// What it cost.
     pub cost: Cost,
 }
@@ -142,6 +146,7 @@ impl Report {
             sandbox: Some(made.sandbox),
             flags: Vec::new(),
             metrics: made.metrics.clone(),
+            explanation: None,
             cost,
         }
     }
@@ -161,6 +166,7 @@ impl Report {
             sandbox: judged.sandbox,
             flags: judged.flags.clone(),
             metrics: judged.metrics.clone(),
+            explanation: judged.explanation.clone(),
             cost,
         }
     }
@@ -185,6 +191,7 @@ impl Report {
             sandbox: None,
             flags: Vec::new(),
             metrics: Metrics::default(),
+            explanation: None,
             cost,
         }
     }
@@ -201,6 +208,8 @@ pub struct Made {
     pub reason: String,
     /// What it was built and run in.
     pub sandbox: Kind,
+    /// What ran of it, when it ran.
+    pub run: Option<VerificationRun>,
     /// The line that runs it.
     pub run_line: String,
     /// The figures.

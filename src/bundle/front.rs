@@ -34,7 +34,7 @@ pub(super) struct Joined {
     /// Its inner attributes that did.
     pub(super) attributes: String,
     /// The test crate as a text of its own.
-    pub(super) test_text: String,
+    pub(super) test_text: Mapped,
 }
 
 /// `view` is how the test crate sees crates other than the library.
@@ -69,7 +69,8 @@ pub(super) fn join(target: &TestTarget, library: &RustcCall, lib: Mapped, test: 
     view.crates.extend(view.renamed.iter().map(|(_, name)| (name.clone(), format!("crate::{wrapper}::{name}"))));
     view.note_externs(&test_tree, &BTreeMap::new());
     let said = view.said_by_lines(&BTreeSet::new()).join("\n");
-    let test_text = format!("{}\n{said}", test.text);
+    let mut test_text = test.clone();
+    test_text.push_new(&format!("\n{said}"));
     let (test, hoisted) = adapt_test(&test, &test_tree, lib_name, &wrapper, &view);
     let (test, _) = view.adapt(&test, &parse(&test, "test crate")?);
     let mut lib_edits = Vec::new();

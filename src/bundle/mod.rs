@@ -60,8 +60,8 @@ pub struct BundledCrate {
     pub module: Option<String>,
     /// Its name for the compiler.
     pub crate_name: String,
-    /// The text, before anything in it was adapted.
-    pub text: String,
+    /// The text, before anything in it was adapted; its origins name the files of the bundle's map.
+    pub text: Mapped,
 }
 
 impl Bundle {

@@ -67,14 +67,14 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
         names: vec![root_call.crate_name().to_owned()],
         module: None,
         crate_name: root_call.crate_name().to_owned(),
-        text: root_text.text.clone(),
+        text: root_text.clone(),
     }];
     let (mut root, mut wrapper) = (root, None);
     if parts.library.is_some() {
         let view = places.view(&target.call, &target.package_id, None, &parsed(&parts.test, "test crate", target)?);
         let joined = join(target, root_call, root, parts.test.clone(), &view)?;
         // What goes from the test crate's root to the gist's root exists there, too.
-        crates[0].text = format!("{}\n{}\n{}", joined.attributes, crates[0].text, joined.hoisted);
+        crates[0].text = between(&format!("{}\n", joined.attributes), &crates[0].text, &format!("\n{}", joined.hoisted));
         crates.push(BundledCrate {
             names: vec![joined.wrapper.clone()],
             module: Some(joined.wrapper.clone()),
@@ -113,7 +113,7 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
             names,
             module: Some(module.clone()),
             crate_name,
-            text: format!("{}\n{lines}", text.text),
+            text: between("", text, &format!("\n{lines}")),
         });
     }
     if trees.iter().any(|t| makes_exported_macros(&t.items)) {
@@ -125,12 +125,20 @@ pub(super) fn mount(parts: Parts<'_>) -> Result<Mounted> {
     Ok(Mounted { root, wrapper, crates })
 }
 
+/// A text with new text before and behind it.
+fn between(before: &str, text: &Mapped, behind: &str) -> Mapped {
+    let mut out = Mapped::new_text(before);
+    out.push(text);
+    out.push_new(behind);
+    out
+}
+
 /// The root with the members' modules in front of its first item; and by how much what is behind them moved.
 fn with_head(
     root: &Mapped,
     modules: Mapped,
     hoisted: Hoisted,
-    exists: &mut String,
+    exists: &mut Mapped,
     target: &TestTarget,
 ) -> Result<(Mapped, usize)> {
     // A module can't do without the standard library.
@@ -146,13 +154,13 @@ fn with_head(
     let attributes: BTreeSet<String> = hoisted.attributes.into_iter().filter(|a| !has(a)).collect();
     for attribute in attributes {
         head.push_new(&format!("{attribute}\n"));
-        exists.insert_str(0, &format!("{attribute}\n"));
+        *exists = between(&format!("{attribute}\n"), exists, "");
     }
     let known: BTreeSet<String> = tree.items.iter().filter_map(normal_extern).collect();
     let externs: BTreeMap<String, String> = hoisted.externs.into_iter().map(|(line, plain)| (plain, line)).collect();
     for (_, line) in externs.iter().filter(|(plain, _)| !known.contains(*plain)) {
         head.push_new(&format!("{line}\n"));
-        exists.push_str(&format!("\n{line}"));
+        exists.push_new(&format!("\n{line}"));
     }
     head.push(&modules);
     let mut out = Mapped::default();

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Verify and score any file as the gist of a test, whoever wrote it
     Verify(VerifyArgs),
+    /// As `verify`, for the scores: with `--explain` what they count, line by line
+    Score(ScoreArgs),
     /// Screen tests: which end the same each time, wherever they run, and why the others do not
     CheckTests(CheckArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
@@ -78,6 +80,9 @@ pub(crate) struct MakeArgs {
     /// What gists are built and run in; with `auto`, none where no sandbox works
     #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
     pub(crate) sandbox: SandboxArg,
+    /// Print for every line of the gist what the scores count: whether it ran, whether and where the project has it
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Write the source map (JSON) here
     #[arg(long, value_name = "FILE")]
     pub(crate) map: Option<Utf8PathBuf>,
@@ -100,6 +105,15 @@ pub(crate) struct ProgramArgs {
     /// There is a `--` on the command line.
     #[arg(skip)]
     pub(crate) dashes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// Print for every line of the gist what the scores count: whether it ran, whether and where the project has it
+    #[arg(long)]
+    pub(crate) explain: bool,
+    #[command(flatten)]
+    pub(crate) verify: VerifyArgs,
 }
 
 /// `--test` names the test here, so the target of an integration test goes by another name.

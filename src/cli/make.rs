@@ -37,6 +37,9 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if args.output_path.as_deref().is_some_and(|p| p == "-") && cli.output.message_format != MessageFormat::Human {
         return Err(Error::Usage("`-o -` and `--message-format json` both want standard output; choose one".into()));
     }
+    if args.output_path.as_deref().is_some_and(|p| p == "-") && args.explain {
+        return Err(Error::Usage("`-o -` and `--explain` both want standard output; choose one".into()));
+    }
     if args.timeout == Some(0) {
         return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
     }
@@ -120,8 +123,15 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                     if let Some(file) = &args.map {
                         write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;
                     }
+                    if args.explain {
+                        forget_parsed();
+                        report.explanation = Some(session.explain(&made.gist.text, session.layout(), made.run.as_ref())?);
+                    }
                     if cli.output.message_format == MessageFormat::Human {
                         summary(task, &report, &made, shell);
+                        if let Some(explanation) = &report.explanation {
+                            anstream::print!("{}", explanation.text());
+                        }
                     }
                     say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })
                 }

@@ -37,6 +37,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         None => cli.make.program.dashes = dashes,
         Some(Command::Trace(options)) => options.program.dashes = dashes,
         Some(Command::Verify(options)) => options.program.dashes = dashes,
+        Some(Command::Score(options)) => options.verify.program.dashes = dashes,
         Some(_) => {}
     }
     let shell = Shell::new(&cli.output);
@@ -44,7 +45,8 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         None => make::make(&cli, &shell),
         Some(Command::List(selection)) => list::list(selection, &cli.output, &shell),
         Some(Command::Trace(options)) => trace::trace(options, &cli.output, &shell),
-        Some(Command::Verify(options)) => verify::verify(options, &cli.output, &shell),
+        Some(Command::Verify(options)) => verify::verify(options, false, &cli.output, &shell),
+        Some(Command::Score(options)) => verify::verify(&options.verify, options.explain, &cli.output, &shell),
         Some(Command::CheckTests(options)) => check::check_tests(options, &cli.output, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),

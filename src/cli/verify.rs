@@ -18,7 +18,7 @@ use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-pub(super) fn verify(args: &VerifyArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
+pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shell: &Shell) -> Result<u8> {
     if args.timeout == Some(0) {
         return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
     }
@@ -36,7 +36,7 @@ pub(super) fn verify(args: &VerifyArgs, output: &OutputArgs, shell: &Shell) -> R
             let session = Session::open(&workspace, target, &sandbox, &stage)?;
             cost.rustc_calls += session.prepare_calls();
             cost.stages.extend(&session.stages);
-            let options = VerifyOptions { ignored: args.ignored, timeout: args.timeout.map(Duration::from_secs) };
+            let options = VerifyOptions { ignored: args.ignored, timeout: args.timeout.map(Duration::from_secs), explain };
             session.judge(task, &text, options, &stage)?
         }
     };
@@ -48,7 +48,12 @@ pub(super) fn verify(args: &VerifyArgs, output: &OutputArgs, shell: &Shell) -> R
         write_atomically(file, format!("{text}\n").as_bytes())?;
     }
     match output.message_format {
-        MessageFormat::Human => summary(task, &report, &judged, shell),
+        MessageFormat::Human => {
+            if let Some(explanation) = &judged.explanation {
+                anstream::print!("{}", explanation.text());
+            }
+            summary(task, &report, &judged, shell);
+        }
         MessageFormat::Json => print_json(&report, false)?,
         MessageFormat::JsonPretty => print_json(&report, true)?,
     }

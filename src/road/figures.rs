@@ -1,12 +1,15 @@
 //! The figures of a gist, each from the module that defines it.
 
 use super::Session;
+use crate::error::{Error, Result};
 use crate::report::Metrics;
 use crate::score::ParseError;
 use crate::score::execution::Execution;
 use crate::score::existence::Options;
+use crate::score::explain::{Explanation, Place, Run, explain};
 use crate::score::size::{Size, stubs};
 use crate::score::test_f1::line_f1;
+use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::verify::inject::{OriginalTest, locate};
 use crate::verify::verdict::{Verdict, VerificationRun, Verified};
@@ -29,14 +32,14 @@ impl Session<'_> {
             }
         }
         let execution = verified.run.as_ref().and_then(|run| execution(run).ok().flatten());
-        let comparison = verified.comparison.as_ref();
+        let partial = verified.partial.as_ref();
         let names = self.index.names();
         let test_f1 = locate(gist, original).ok().and_then(|test| line_f1(&original.tokens, &gist[test], &names).ok());
         Metrics {
             execution_fidelity: Some(if verified.verdict == Verdict::Ok { 1.0 } else { 0.0 }),
-            status_agreement: comparison.map(|c| c.status_share),
-            output_similarity: comparison.map(|c| c.similarity),
-            pass_rate: comparison.and_then(|c| c.pass_rate),
+            status_agreement: partial.map(|p| p.cases_agreeing),
+            output_similarity: partial.map(|p| p.output_similarity),
+            pass_rate: partial.and_then(|p| p.pass_rate),
             test_f1: test_f1.map(|f1| f1.f1),
             line_execution_rate: execution.as_ref().and_then(Execution::rate),
             line_execution_rate_possible: execution.as_ref().and_then(Execution::rate_possible),
@@ -51,18 +54,41 @@ impl Session<'_> {
         }
     }
 
+    /// Why a gist has the rates that it has, line by line; `run` is what ran of it, if it ran.
+    ///
+    /// # Errors
+    /// A gist that is not Rust.
+    pub fn explain(&self, gist: &str, layout: &Options, run: Option<&VerificationRun>) -> Result<Explanation> {
+        let bundle = &self.prepared.bundle;
+        let root = &self.workspace.metadata.workspace_root;
+        let texts: Vec<SourceMap> = bundle
+            .crates
+            .iter()
+            .map(|c| SourceMap { files: bundle.map.files.clone(), segments: c.text.segments.clone() })
+            .collect();
+        let place = |krate: usize, offset: usize| {
+            let (path, at) = texts.get(krate)?.place(offset)?;
+            Some(Place { file: path.strip_prefix(root).unwrap_or(path).to_owned(), line: at.line })
+        };
+        explain(gist, run.and_then(run_of).as_ref(), &self.index, layout, &place)
+            .map_err(|e| Error::Internal(format!("the gist can't be explained: {e}")))
+    }
+
     /// Files of the project that ran: those of dependencies and of the standard library don't count.
     fn touched(&self, trace: &Coverage) -> usize {
         trace.touched().into_iter().filter(|&f| self.prepared.bundle.map.file(&trace.files[f]).is_some()).count()
     }
 }
 
+/// What ran of a gist's own file.
+fn run_of(run: &VerificationRun) -> Option<Run<'_>> {
+    let file = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME))?;
+    Some(Run::new(&run.text, &run.coverage, file))
+}
+
 /// How many lines of a gist ran, by LLVM's own line coverage.
 fn execution(run: &VerificationRun) -> Result<Option<Execution>, ParseError> {
-    let Some(file) = run.coverage.files.iter().position(|f| f.file_name() == Some(crate::compile::FILE_NAME)) else {
-        return Ok(None);
-    };
-    let execution = Execution::of(&run.text, &run.coverage.line_counts(file), &run.coverage.merged_regions(file))?;
+    let Some(execution) = run_of(run).map(|run| run.execution()).transpose()? else { return Ok(None) };
     if std::env::var_os("GISTIFY_DEBUG").is_some() {
         for line in &execution.idle {
             let demanded = if execution.demanded.contains(line) { "demanded" } else { "idle" };

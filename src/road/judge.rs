@@ -6,6 +6,7 @@ use crate::reduce::ran::Ran;
 use crate::report::Metrics;
 use crate::sandbox::Kind;
 use crate::score::existence::Options;
+use crate::score::explain::Explanation;
 use crate::task::Task;
 use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
 use crate::verify::replay::called_names;
@@ -22,6 +23,8 @@ pub struct VerifyOptions {
     pub ignored: bool,
     /// For one run of the test.
     pub timeout: Option<Duration>,
+    /// The figures are explained line by line.
+    pub explain: bool,
 }
 
 /// What is suspicious in a gist that is no fault by itself.
@@ -54,6 +57,8 @@ pub struct Judged {
     pub metrics: Metrics,
     /// What it was built and run in, when it was.
     pub sandbox: Option<Kind>,
+    /// The figures line by line, when that was asked for.
+    pub explanation: Option<Explanation>,
     /// What is suspicious.
     pub flags: Vec<Flag>,
     /// Wall seconds by stage.
@@ -125,7 +130,12 @@ impl Session<'_> {
         });
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
         let sandbox = verified.run.is_some().then(|| self.room.kind());
-        Ok(Judged { sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+        let explanation = match options.explain {
+            true => Some(self.explain(gist, &layout, verified.run.as_ref())?),
+            false => None,
+        };
+        Ok(Judged {
+            explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
@@ -179,5 +189,5 @@ impl Session<'_> {
 pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
     let verified = Verified::fault(verdict, reason);
     let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
-    Judged { verified, metrics, sandbox: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+    Judged { verified, metrics, sandbox: None, explanation: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
 }

@@ -150,7 +150,7 @@ impl<'w> Session<'w> {
         let coverage_map = CoverageMap::load(&[&target.executable])?;
         let parse = |e: crate::score::ParseError| Error::Internal(format!("the bundle can't be scored: {e}"));
         let crates: Vec<CrateText> =
-            prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.clone() }).collect();
+            prepared.bundle.crates.iter().map(|c| CrateText { names: c.names.clone(), text: c.text.text.clone() }).collect();
         let (index, bundle_lines) = timed(&mut stages, "index", || {
             Ok::<_, Error>((Index::new(&crates).map_err(parse)?, code_lines(&prepared.bundle.text)))
         })?;
@@ -183,6 +183,12 @@ impl<'w> Session<'w> {
     #[must_use]
     pub fn prepare_calls(&self) -> usize {
         self.prepare_calls
+    }
+
+    /// How this tool's own gists are put together.
+    #[must_use]
+    pub fn layout(&self) -> &Options {
+        &self.layout
     }
 
     /// The bundle and what is known of it.
@@ -327,6 +333,7 @@ impl<'w> Session<'w> {
             verdict: verified.verdict,
             reason: verified.reason,
             sandbox: self.room.kind(),
+            run: verified.run,
             run_line,
             metrics,
             stages,

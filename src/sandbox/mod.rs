@@ -128,7 +128,6 @@ pub struct Sandbox {
     /// The binary of which the stages are made.
     exe: PathBuf,
     host_proc: bool,
-    cgroup: bool,
     reports: tempfile::TempDir,
     commands: AtomicUsize,
 }
@@ -142,8 +141,6 @@ struct Spec {
     report: Utf8PathBuf,
     /// bubblewrap shows the `/proc` of outside: a new one can't be mounted here.
     host_proc: bool,
-    /// Control groups may be used.
-    cgroup: bool,
     /// What the program is to be called, if not by its path.
     arg0: Option<String>,
     /// `PWD` as the command set it; bubblewrap sets one, too.
@@ -183,7 +180,7 @@ impl Sandbox {
         let open = |kind, host_proc| -> Result<Sandbox> {
             let reports = tempfile::Builder::new().prefix("gistify-").tempdir();
             let reports = reports.map_err(Error::io("failed to make a temporary directory"))?;
-            Ok(Sandbox { kind, exe: exe.clone(), host_proc, cgroup: true, reports, commands: AtomicUsize::new(0) })
+            Ok(Sandbox { kind, exe: exe.clone(), host_proc, reports, commands: AtomicUsize::new(0) })
         };
         let tried = |kind, host_proc| -> Result<Sandbox> {
             let sandbox = open(kind, host_proc)?;
@@ -205,12 +202,6 @@ impl Sandbox {
                 })
             }),
         }
-    }
-
-    /// The same without control groups, as where none can be made: the supervisor watches alone.
-    #[must_use]
-    pub fn without_cgroups(self) -> Sandbox {
-        Sandbox { cgroup: false, ..self }
     }
 
     /// What is used.
@@ -260,7 +251,6 @@ impl Sandbox {
                 policy,
                 report,
                 host_proc: self.host_proc,
-                cgroup: self.cgroup,
                 arg0: arg0.map(str::to_owned),
                 pwd: set("PWD").and_then(OsStr::to_str).map(str::to_owned),
                 relay: 0,

@@ -55,7 +55,7 @@ pub(super) fn inside(kind: Kind, args: &[OsString]) -> std::result::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// `__sandbox-probe [--kind K] [--no-cgroup] [--ro P] [--rw P] [--cpu N] [--memory N] [--processes N] [--file N] [--disk N]
+/// `__sandbox-probe [--kind K] [--ro P] [--rw P] [--cpu N] [--memory N] [--processes N] [--file N] [--disk N]
 /// [--tmp N] [--timeout S] [--set NAME=VALUE] [--arg0 NAME] -- COMMAND…`
 pub(super) fn command(args: &[OsString]) -> ExitCode {
     match report(args) {
@@ -72,13 +72,9 @@ pub(super) fn command(args: &[OsString]) -> ExitCode {
 
 fn report(args: &[OsString]) -> Result<String> {
     let mut args = args.iter();
-    let (mut choice, mut cgroup, mut policy, mut timeout) = (Choice::Auto, true, Policy::default(), 60);
+    let (mut choice, mut policy, mut timeout) = (Choice::Auto, Policy::default(), 60);
     let (mut sets, mut arg0) = (Vec::new(), None);
     while let Some(arg) = args.next().and_then(|a| a.to_str()).filter(|a| *a != "--") {
-        if arg == "--no-cgroup" {
-            cgroup = false;
-            continue;
-        }
         let value = args.next().and_then(|a| a.to_str()).ok_or_else(|| Error::Usage(format!("{arg} wants a value")))?;
         let number = || value.parse::<u64>().map_err(|_| Error::Usage(format!("{arg} wants a number")));
         let limits = &mut policy.limits;
@@ -100,7 +96,6 @@ fn report(args: &[OsString]) -> Result<String> {
     }
     let program = args.next().ok_or_else(|| Error::Usage("no command is named".into()))?;
     let sandbox = Sandbox::open(choice)?;
-    let sandbox = if cgroup { sandbox } else { sandbox.without_cgroups() };
     let mut inner = Command::new(program);
     inner.args(args).envs(sets);
     if let Some(dir) = policy.writable.first() {

@@ -117,10 +117,18 @@ fn supervise(mut spec: Spec, rest: &[OsString]) -> Result<ExitCode> {
 fn supervised(spec: &mut Spec, rest: &[OsString]) -> Result<(Report, End)> {
     let said = |e: nix::Error| e.to_string();
     nix::sys::prctl::set_child_subreaper(true).map_err(said)?;
-    let cgroup = if spec.cgroup { Cgroup::make(&spec.policy.limits) } else { None };
+    let cgroup = Cgroup::make(&spec.policy.limits);
     let user = nix::unistd::geteuid();
-    // It counts all tasks of the user, and none of root's.
-    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(user.as_raw()) + spec.policy.limits.processes);
+    // A fork bomb is faster than any process that watches it: the kernel must hold it, by one limit or the other.
+    if user.is_root() && cgroup.is_none() && spec.kind != Kind::None {
+        return Err(
+            "no control group with memory and pids can be made here, and without one nothing limits the processes of root; \
+                    run as an ordinary user"
+                .into(),
+        );
+    }
+    // RLIMIT_NPROC counts all tasks of the user, and none of root's. It leaves the watch room to see that there are too many.
+    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(user.as_raw()) + spec.policy.limits.processes + 32);
     let (mut words, to_words) = std::io::pipe().map_err(|e| e.to_string())?;
     fcntl(&to_words, FcntlArg::F_SETFD(FdFlag::empty())).map_err(said)?;
     spec.words = to_words.as_raw_fd();

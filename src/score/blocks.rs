@@ -3,7 +3,7 @@
 //! The lines of a block are laid out by [`super::layout`]. What has no name (`use`, `extern crate`, item macro calls,
 //! inner attributes) are the *top-level lines* of its module.
 
-use super::layout::{Names, Separators, lines, one_line};
+use super::layout::{LaidLine, Names, Separators, lines, one_line};
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 
@@ -15,7 +15,7 @@ pub(super) struct Block {
     /// Kind and path: `fn a::<T as Tr>::f`, `struct a::S`, `mod a`, `top level of a`.
     pub(super) key: String,
     /// Its lines, in order.
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Vec<LaidLine>,
     /// Of a function: its body does nothing but panic.
     pub(super) stub: bool,
     /// Of a function: how often it names a macro that does nothing but panic.
@@ -90,7 +90,7 @@ fn plain(ident: &syn::Ident) -> String {
 }
 
 impl Walk<'_> {
-    fn push(&mut self, key: String, lines: Vec<String>) {
+    fn push(&mut self, key: String, lines: Vec<LaidLine>) {
         self.out.push(Block { krate: self.krate, key, lines, stub: false, panics: 0 });
     }
 
@@ -164,17 +164,19 @@ impl Walk<'_> {
         let mut head = TokenStream::new();
         attrs.iter().for_each(|a| a.to_tokens(&mut head));
         let mut head = lines(head, self.separators, self.names);
+        let end = item.content.as_ref().map_or_else(|| item.ident.span(), |(brace, _)| brace.span.open());
+        let at = item.mod_token.span.byte_range().start..end.byte_range().end;
         let items = item.content.map(|c| c.1).unwrap_or_default();
         if let Some(mount) = mount {
             let outer = std::mem::replace(&mut self.krate, mount.krate);
             self.mounted = true;
-            head.push(WRAPPER_LINE.to_owned());
+            head.push(LaidLine { text: WRAPPER_LINE.to_owned(), at });
             self.push("mod".to_owned(), head);
             self.module_content(inner, items);
             self.mounted = false;
             self.krate = outer;
         } else {
-            head.push(format!("mod {name} {{"));
+            head.push(LaidLine { text: format!("mod {name} {{"), at });
             self.module.push(name);
             self.push(format!("mod {}", self.module.join("::")), head);
             self.module_content(inner, items);

@@ -8,8 +8,9 @@
 use super::ParseError;
 use super::blocks::{Mount, WRAPPER_LINE, blocks};
 use super::layout::Names;
-use crate::source::parse::parse_items;
-use rustc_hash::{FxHashMap, FxHashSet};
+use crate::source::parse::{code, parse_items, skipped};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// One crate of the project, as one text in which each `mod x;` is inlined; its `cfg`s need not be resolved.
 #[derive(Clone, Debug)]
@@ -70,11 +71,38 @@ pub struct Existence {
     pub foreign: Vec<ForeignLine>,
 }
 
+/// Where the project has a line of a gist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// In the block of the same identity in crate number `krate`; the byte where it begins, unless it stands for the root.
+    At { krate: usize, offset: Option<usize> },
+    /// It makes the paths of an integration test hold, and counts as existing.
+    Said,
+    /// That block does not have it.
+    NoLine,
+    /// There is no such block.
+    NoBlock,
+}
+
+/// A line of a gist's layout.
+#[derive(Debug)]
+pub(super) struct JudgedLine {
+    /// As it is compared.
+    pub(super) text: String,
+    /// The block it stands in.
+    pub(super) block: String,
+    /// Its bytes in the gist.
+    pub(super) at: Range<usize>,
+    /// Whether it exists.
+    pub(super) found: Found,
+}
+
 /// The project's blocks, made once and used for all its gists.
 #[derive(Debug, Default)]
 pub struct Index {
     krates: FxHashMap<String, usize>,
-    blocks: FxHashMap<(usize, String), FxHashSet<String>>,
+    /// Of each block its lines, and where in the crate's text each stands first; nowhere what every crate has.
+    blocks: FxHashMap<(usize, String), FxHashMap<String, Option<usize>>>,
     /// Of each function, how often it may panic, and whether it does nothing else.
     panics: FxHashMap<(usize, String), (usize, bool)>,
 }
@@ -94,8 +122,9 @@ impl Index {
         let names: Names = index.krates.keys().cloned().collect();
         for (number, krate) in crates.iter().enumerate() {
             let what = krate.names.first().map_or("a crate", String::as_str);
-            let root = ((number, "mod".to_owned()), [WRAPPER_LINE.to_owned()].into_iter().collect());
+            let root = ((number, "mod".to_owned()), [(WRAPPER_LINE.to_owned(), None)].into_iter().collect());
             index.blocks.extend([root]);
+            let start = krate.text.len() - code(&krate.text).len();
             parse_items(what, &krate.text, |part| {
                 for block in blocks(part, Some(number), &[], &names) {
                     if block.panics > 0 || block.stub {
@@ -103,7 +132,10 @@ impl Index {
                         *panics = block.panics.max(*panics);
                         *stub |= block.stub;
                     }
-                    index.blocks.entry((number, block.key)).or_default().extend(block.lines);
+                    let known = index.blocks.entry((number, block.key)).or_default();
+                    for line in block.lines {
+                        known.entry(line.text).or_insert(Some(start + line.at.start));
+                    }
                 }
             })?;
         }
@@ -124,19 +156,33 @@ impl Index {
     /// # Errors
     /// A gist that is not Rust.
     pub fn score(&self, gist: &str, options: &Options) -> Result<Existence, ParseError> {
-        let (mut lines, mut foreign) = (0, Vec::new());
-        for block in self.gist_blocks(gist, options)? {
-            let known = self.own(&block, options).and_then(|own| self.blocks.get(&own));
-            lines += block.lines.len();
-            for line in block.lines {
-                if !known.is_some_and(|k| k.contains(&line)) && !self.is_alias_of_self(&line) {
-                    foreign.push(ForeignLine { line_text: line, block: block.key.clone() });
-                }
-            }
-        }
+        let judged = self.judge(gist, options)?;
+        let lines = judged.len();
+        let is_foreign = |l: &JudgedLine| matches!(l.found, Found::NoLine | Found::NoBlock);
+        let foreign: Vec<ForeignLine> =
+            judged.into_iter().filter(is_foreign).map(|l| ForeignLine { line_text: l.text, block: l.block }).collect();
         let existing = lines - foreign.len();
         let rate = if lines == 0 { 0.0 } else { existing as f64 / lines as f64 };
         Ok(Existence { rate, lines, existing, foreign })
+    }
+
+    /// Every line of a gist's layout, and whether it exists.
+    pub(super) fn judge(&self, gist: &str, options: &Options) -> Result<Vec<JudgedLine>, ParseError> {
+        let mut out = Vec::new();
+        for block in self.gist_blocks(gist, options)? {
+            let known = self.own(&block, options).and_then(|own| Some((own.0, self.blocks.get(&own)?)));
+            for line in block.lines {
+                let place = known.and_then(|(krate, lines)| Some((krate, *lines.get(&line.text)?)));
+                let found = match place {
+                    Some((krate, offset)) => Found::At { krate, offset },
+                    None if self.is_alias_of_self(&line.text) => Found::Said,
+                    None if known.is_some() => Found::NoLine,
+                    None => Found::NoBlock,
+                };
+                out.push(JudgedLine { text: line.text, block: block.key.clone(), at: line.at, found });
+            }
+        }
+        Ok(out)
     }
 
     /// Bodies and branches of `gist` that do nothing but panic where the project's do something: a function that is
@@ -175,6 +221,8 @@ impl Index {
 
     fn gist_blocks(&self, gist: &str, options: &Options) -> Result<Vec<super::blocks::Block>, ParseError> {
         let file = super::parse("the gist", gist)?;
+        // Spans count from there on.
+        let start = skipped(gist, &file);
         let mut names: Names = self.krates.keys().cloned().collect();
         names.extend(options.wrappers.iter().map(|w| w.module.clone()));
         let mounts: Vec<Mount<'_>> = options
@@ -182,7 +230,11 @@ impl Index {
             .iter()
             .map(|w| Mount { module: &w.module, krate: self.krates.get(&w.krate).copied() })
             .collect();
-        Ok(blocks(file, self.root(options), &mounts, &names))
+        let mut blocks = blocks(file, self.root(options), &mounts, &names);
+        for line in blocks.iter_mut().flat_map(|b| &mut b.lines) {
+            line.at = start + line.at.start..start + line.at.end;
+        }
+        Ok(blocks)
     }
 
     /// `extern crate self as x;`, where `x` is a crate of the project: it makes the paths of an integration test hold.
@@ -219,6 +271,15 @@ mod unit {
     #[test]
     fn a_reordered_or_repeated_line_exists() {
         assert_eq!(score("fn a() { x(); y(); }", "fn a() { y(); y(); x(); }").rate, 1.0);
+    }
+
+    #[test]
+    fn the_rate_is_existing_of_all_lines_and_a_block_without_a_counterpart_scores_none() {
+        let c = "fn a() { one(); two(); } struct S { x: u8, y: u8 }";
+        // `fn a` 2 of 3 (three() is foreign), `struct S` 2 of 2, `fn b` 0 of 2: 4 of 7.
+        let s = score(c, "fn a() { one(); three(); } struct S { y: u8 } fn b() { one(); }");
+        assert_eq!((s.existing, s.lines, s.foreign.len()), (4, 7, 3));
+        assert_eq!(s.rate, 4.0 / 7.0);
     }
 
     #[test]

@@ -147,12 +147,37 @@ enum Token {
     Close(char),
 }
 
+/// A line of the layout, and where it stands in the text that was parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LaidLine {
+    /// The line, as it is compared.
+    pub(super) text: String,
+    /// From its first to its last token, in bytes. Of a leaf of a `use` and an entry of a `derive` it is what differs
+    /// from the others of its list.
+    pub(super) at: Range<usize>,
+}
+
+/// Tokens and, one for one, where they stand.
+#[derive(Default)]
+struct Flat {
+    tokens: Vec<Token>,
+    at: Vec<Range<usize>>,
+}
+
+impl Flat {
+    fn push(&mut self, token: Token, at: Range<usize>) {
+        self.tokens.push(token);
+        self.at.push(at);
+    }
+}
+
 /// Flattens a stream; invisible groups are dissolved.
-fn flatten(tokens: TokenStream, separators: &Separators, out: &mut Vec<Token>) {
+fn flatten(tokens: TokenStream, separators: &Separators, out: &mut Flat) {
     let mut quote = false;
     for tree in tokens {
-        if separators.starts.contains(&tree.span().byte_range().start) {
-            out.push(Token::Punct(',', true));
+        let at = tree.span().byte_range();
+        if separators.starts.contains(&at.start) {
+            out.push(Token::Punct(',', true), at.start..at.start);
         }
         match tree {
             TokenTree::Group(g) => {
@@ -165,52 +190,57 @@ fn flatten(tokens: TokenStream, separators: &Separators, out: &mut Vec<Token>) {
                         continue;
                     }
                 };
-                let at = out.len();
-                out.push(Token::Open(open, at));
+                let partner = out.tokens.len();
+                out.push(Token::Open(open, partner), g.span_open().byte_range());
                 flatten(g.stream(), separators, out);
-                out[at] = Token::Open(open, out.len());
-                out.push(Token::Close(close));
+                out.tokens[partner] = Token::Open(open, out.tokens.len());
+                out.push(Token::Close(close), g.span_close().byte_range());
             }
             TokenTree::Ident(ident) => {
                 let name = ident.to_string();
                 let name = name.strip_prefix("r#").unwrap_or(&name);
-                out.push(Token::Word(if quote { format!("'{name}") } else { name.to_owned() }));
+                out.push(Token::Word(if quote { format!("'{name}") } else { name.to_owned() }), at);
             }
             TokenTree::Punct(p) if p.as_char() == '\'' && p.spacing() == Spacing::Joint => {
                 quote = true;
                 continue;
             }
             TokenTree::Punct(p) => {
-                let ends = p.as_char() == ',' && separators.commas.contains(&p.span().byte_range().start);
-                out.push(Token::Punct(p.as_char(), ends));
+                let ends = p.as_char() == ',' && separators.commas.contains(&at.start);
+                out.push(Token::Punct(p.as_char(), ends), at);
             }
-            TokenTree::Literal(l) => out.push(Token::Word(l.to_string())),
+            TokenTree::Literal(l) => out.push(Token::Word(l.to_string()), at),
         }
         quote = false;
     }
 }
 
 /// Splits `tokens` in lines.
-pub(super) fn lines(tokens: TokenStream, separators: &Separators, names: &Names) -> Vec<String> {
-    let mut flat = Vec::new();
+pub(super) fn lines(tokens: TokenStream, separators: &Separators, names: &Names) -> Vec<LaidLine> {
+    let mut flat = Flat::default();
     flatten(tokens, separators, &mut flat);
-    let mut printer = Printer { tokens: &flat, names, line: Vec::new(), lines: Vec::new() };
+    let mut printer =
+        Printer { tokens: &flat.tokens, at: &flat.at, names, line: Vec::new(), range: 0..0, lines: Vec::new() };
     printer.run();
     printer.lines
 }
 
 /// `tokens` in one line, for identities.
 pub(super) fn one_line(tokens: TokenStream, names: &Names) -> String {
-    let mut flat = Vec::new();
+    let mut flat = Flat::default();
     flatten(tokens, &Separators::default(), &mut flat);
-    render(&flat, names)
+    render(&flat.tokens, names)
 }
 
 struct Printer<'a> {
     tokens: &'a [Token],
+    /// Where they stand.
+    at: &'a [Range<usize>],
     names: &'a Names,
     line: Vec<Token>,
-    lines: Vec<String>,
+    /// Where the line stands so far.
+    range: Range<usize>,
+    lines: Vec<LaidLine>,
 }
 
 impl Printer<'_> {
@@ -234,7 +264,7 @@ impl Printer<'_> {
             match token {
                 Token::Open('{', _) => {
                     inside.push('{');
-                    self.line.push(token.clone());
+                    self.push(i);
                     self.flush();
                 }
                 Token::Close('}') => {
@@ -246,7 +276,7 @@ impl Printer<'_> {
                     let repeats = self.line.last() == Some(&Token::Punct('$', false));
                     let around = inside.last().copied();
                     inside.push(around.filter(|_| repeats).unwrap_or(*c));
-                    self.line.push(token.clone());
+                    self.push(i);
                     if let (true, Token::Open(_, close)) = (repeats, token) {
                         repetitions.push(*close);
                         self.flush();
@@ -258,28 +288,54 @@ impl Printer<'_> {
                     // The separator, if there is one, and the operator are no part of what follows.
                     let operator = |t: &Token| matches!(t, Token::Punct('*' | '+' | '?', _));
                     let behind = tokens[i + 1..].iter().take(3).position(operator).map_or(0, |n| n + 1);
-                    self.line.extend_from_slice(&tokens[i..=i + behind]);
+                    (i..=i + behind).for_each(|i| self.push(i));
                     self.flush();
                     i += behind;
                 }
                 Token::Close(_) => {
                     inside.pop();
-                    self.line.push(token.clone());
+                    self.push(i);
                 }
                 Token::Punct(';', _) if inside.last().is_none_or(|c| *c == '{') => self.flush(),
                 Token::Punct(_, true) => self.flush(),
-                _ => self.line.push(token.clone()),
+                _ => self.push(i),
             }
             i += 1;
         }
         self.flush();
     }
 
+    /// Token `i` is the next of the line.
+    fn push(&mut self, i: usize) {
+        self.reach(i);
+        self.line.push(self.tokens[i].clone());
+    }
+
+    /// The line reaches up to token `i`.
+    fn reach(&mut self, i: usize) {
+        let at = &self.at[i];
+        if self.line.is_empty() {
+            self.range = at.clone();
+        } else if !at.is_empty() {
+            // Tokens that syn made up have an empty range.
+            self.range.end = at.end;
+        }
+    }
+
     fn flush(&mut self) {
         if self.line.iter().any(|t| matches!(t, Token::Word(_))) {
-            self.lines.push(render(&self.line, self.names));
+            self.lines.push(LaidLine { text: render(&self.line, self.names), at: self.range.clone() });
         }
         self.line.clear();
+    }
+
+    /// Where a stretch of tokens stands.
+    fn stretch(&self, tokens: &Range<usize>) -> Range<usize> {
+        self.at.get(tokens.clone()).map_or(0..0, |at| match at {
+            [] => 0..0,
+            [first, .., last] => first.start..last.end,
+            [only] => only.clone(),
+        })
     }
 
     /// Whether the line so far is nothing or a visibility.
@@ -312,17 +368,19 @@ impl Printer<'_> {
             }
             ("derive" | "allow" | "warn" | "deny" | "forbid" | "expect", Some(argument)) => {
                 for piece in self.list(argument) {
-                    self.attribute_line(format!("{sigil}[{name}({})]", render(&tokens[piece], self.names)));
+                    let text = format!("{sigil}[{name}({})]", render(&tokens[piece.clone()], self.names));
+                    self.attribute_line(text, &piece);
                 }
             }
-            _ => self.attribute_line(format!("{sigil}[{}]", render(&tokens[content], self.names))),
+            _ => self.attribute_line(format!("{sigil}[{}]", render(&tokens[content.clone()], self.names)), &content),
         }
     }
 
-    fn attribute_line(&mut self, text: String) {
+    fn attribute_line(&mut self, text: String, tokens: &Range<usize>) {
         if self.line.is_empty() {
-            self.lines.push(text);
+            self.lines.push(LaidLine { text, at: self.stretch(tokens) });
         } else {
+            self.reach(tokens.end - 1);
             self.line.push(Token::Word(text));
         }
     }
@@ -380,7 +438,7 @@ impl Printer<'_> {
         if colons && own == Some(&Token::Word("self".to_owned())) {
             path.drain(prefix.len() - 2..=prefix.len());
         }
-        self.lines.push(render(&path, self.names));
+        self.lines.push(LaidLine { text: render(&path, self.names), at: self.stretch(&tree) });
     }
 }
 
@@ -493,7 +551,20 @@ mod unit {
         let file = syn::parse_file(text).unwrap();
         let separators = Separators::of(&file);
         let names = ["slab".to_owned()].into_iter().collect();
-        lines(quote::ToTokens::into_token_stream(file), &separators, &names)
+        let lines = lines(quote::ToTokens::into_token_stream(file), &separators, &names);
+        lines.into_iter().map(|l| l.text).collect()
+    }
+
+    #[test]
+    fn a_line_knows_where_it_stands() {
+        let text = "#[derive(A, B)]\nstruct S {\n    a: u8, b: u8,\n}\nuse c::{\n    d,\n    e::{f, g},\n};\nfn h() {\n    i(\n        1,\n    );\n    if #[x] j {}\n}\n";
+        let file = syn::parse_file(text).unwrap();
+        let separators = Separators::of(&file);
+        let all = lines(quote::ToTokens::into_token_stream(file), &separators, &Names::default());
+        let at: Vec<&str> = all.iter().map(|l| &text[l.at.clone()]).collect();
+        let expected =
+            ["A", "B", "struct S {", "a: u8", "b: u8", "d", "f", "g", "fn h() {", "i(\n        1,\n    )", "if #[x] j {"];
+        assert_eq!(at, expected);
     }
 
     #[test]

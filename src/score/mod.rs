@@ -10,7 +10,9 @@ mod cuts;
 mod demanded;
 pub mod execution;
 pub mod existence;
+pub mod explain;
 mod layout;
+pub mod partial;
 pub mod size;
 pub mod test_f1;
 

@@ -34,7 +34,7 @@ pub fn line_f1(original: &str, gist: &str, crates: &[String]) -> Result<LineF1, 
     let laid = |what: &str, text: &str| -> Result<Vec<String>, ParseError> {
         let file = super::parse(what, text)?;
         let separators = Separators::of(&file);
-        Ok(lines(file.into_token_stream(), &separators, &names))
+        Ok(lines(file.into_token_stream(), &separators, &names).into_iter().map(|l| l.text).collect())
     };
     let original = laid("the original test", original)?;
     let gist = laid("the gist's test", gist)?;
@@ -69,6 +69,17 @@ mod unit {
     fn a_line_counts_as_often_as_both_have_it() {
         let f1 = line_f1("fn t() { a(); }", "fn t() { a(); a(); a(); }", &[]).unwrap();
         assert_eq!((f1.precision, f1.recall), (0.5, 1.0));
+    }
+
+    #[test]
+    fn f1_is_the_harmonic_mean() {
+        let original = "#[test] fn t() { a(); b(); c(); d(); }";
+        let gist = "#[test] fn t() { a(); x(); }";
+        let f1 = line_f1(original, gist, &[]).unwrap();
+        // Shared: `#[test]`, `fn t() {`, `a()`: 3 of the gist's 4 lines, 3 of the original's 6.
+        assert_eq!((f1.precision, f1.recall), (3.0 / 4.0, 3.0 / 6.0));
+        // 2 * 0.75 * 0.5 / (0.75 + 0.5) = 0.75 / 1.25.
+        assert!((f1.f1 - 0.75 / 1.25).abs() < 1e-12, "{f1:?}");
     }
 
     #[test]

@@ -234,3 +234,15 @@ fn the_report_shows_only_the_files_asked_for_and_paths_relative_to_the_root() {
     assert_eq!((all.trace_length, all.files_touched), (2, 2));
     assert!(all.files[0].path.is_absolute());
 }
+
+#[test]
+fn the_trace_length_is_the_sum_of_calls_and_touched_files_have_a_function_that_ran() {
+    let function =
+        |file: usize, calls: u64| Function { name: String::new(), symbol: String::new(), file, calls, regions: vec![] };
+    // Two instantiations of a function in the first file, called 3 and 4 times; one of the second file never; 5 in the third.
+    let functions = vec![function(0, 3), function(0, 4), function(1, 0), function(2, 5)];
+    let files = ["/a.rs", "/b.rs", "/c.rs"].map(Into::into).to_vec();
+    let c = Coverage { functions, files, profiles: 1, unwritten: 0 };
+    // 3 + 4 + 0 + 5 calls; the first and the third file.
+    assert_eq!((c.trace_length(), c.files_touched()), (12, 2));
+}

@@ -206,16 +206,10 @@ pub enum Which {
 }
 
 /// How two outcomes compare.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Comparison {
     /// Execution fidelity: nothing differs.
     pub equal: bool,
-    /// Cases whose status agrees / all cases of either side, from 0 to 1; 1 when neither has a case.
-    pub status_share: f64,
-    /// Cases that pass on both sides / cases that pass in the project; `None` when none does.
-    pub pass_rate: Option<f64>,
-    /// Similarity of both outputs together, by lines, from 0 to 1.
-    pub similarity: f64,
     /// The first that differs.
     pub differs: Option<Which>,
     /// A unified diff of all that differs, the original left, the gist right; empty when equal.
@@ -228,12 +222,6 @@ const DIFF_TIME: Duration = Duration::from_secs(2);
 /// Compares a gist's outcome with the reference outcome. Both are normalised and masked.
 #[must_use]
 pub fn compare(reference: &Outcome, gist: &Outcome) -> Comparison {
-    let names: std::collections::BTreeSet<&String> = reference.cases.keys().chain(gist.cases.keys()).collect();
-    let agree = names.iter().filter(|n| reference.cases.get(**n) == gist.cases.get(**n)).count();
-    let status_share = if names.is_empty() { 1.0 } else { agree as f64 / names.len() as f64 };
-    let passing: Vec<&String> = reference.cases.iter().filter(|(_, s)| **s == Status::Ok).map(|(name, _)| name).collect();
-    let pass = passing.iter().filter(|n| gist.cases.get(**n) == Some(&Status::Ok)).count();
-    let pass_rate = (!passing.is_empty()).then(|| pass as f64 / passing.len() as f64);
     let checks = [
         (Which::Status, reference.cases != gist.cases),
         (Which::Exit, reference.exit != gist.exit),
@@ -241,19 +229,13 @@ pub fn compare(reference: &Outcome, gist: &Outcome) -> Comparison {
         (Which::Stderr, reference.stderr != gist.stderr),
     ];
     let differs = checks.iter().find(|(_, differs)| *differs).map(|(which, _)| *which);
-    let similarity =
-        similarity(&format!("{}\n{}", reference.stdout, reference.stderr), &format!("{}\n{}", gist.stdout, gist.stderr));
     let diff = [
         unified("status", &summary(reference), &summary(gist)),
         unified("stdout", &reference.stdout, &gist.stdout),
         unified("stderr", &reference.stderr, &gist.stderr),
     ]
     .concat();
-    Comparison { equal: differs.is_none(), status_share, pass_rate, similarity, differs, diff }
-}
-
-fn similarity(a: &str, b: &str) -> f64 {
-    if a == b { 1.0 } else { f64::from(TextDiff::configure().timeout(DIFF_TIME).diff_lines(a, b).ratio()) }
+    Comparison { equal: differs.is_none(), differs, diff }
 }
 
 /// Cases and exit as text.
@@ -402,16 +384,14 @@ mod unit {
         let base = parse(&format!("\nrunning 1 test\ntest a ... x\nok\n{RESULT}"));
         let stderr = Outcome { stderr: "boo\n".into(), ..base.clone() };
         let c = compare(&base, &stderr);
-        assert_eq!((c.equal, c.differs, c.status_share), (false, Some(Which::Stderr), 1.0));
-        assert!(c.similarity > 0.5 && c.similarity < 1.0, "{}", c.similarity);
+        assert_eq!((c.equal, c.differs), (false, Some(Which::Stderr)));
         assert!(c.diff.contains("+boo") && c.diff.starts_with("--- original stderr\n+++ gist stderr\n"), "{}", c.diff);
         let exit = Outcome { exit: ExitClass::Signal(6), stdout: String::new(), ..base.clone() };
         assert_eq!(compare(&base, &exit).differs, Some(Which::Exit));
         let mut status = base.clone();
         status.cases.insert("b".into(), Status::Ok);
-        let c = compare(&base, &status);
-        assert_eq!((c.differs, c.status_share), (Some(Which::Status), 0.5));
+        assert_eq!(compare(&base, &status).differs, Some(Which::Status));
         let c = compare(&base, &base);
-        assert_eq!((c.equal, c.differs, c.similarity, c.diff.as_str()), (true, None, 1.0, ""));
+        assert_eq!((c.equal, c.differs, c.diff.as_str()), (true, None, ""));
     }
 }

@@ -9,6 +9,7 @@ use super::surroundings::{Surroundings, needed};
 use crate::compile::{Checked, Compiler, Diagnostic, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::gist::read_manifest;
+use crate::score::partial::{Partial, partial};
 use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
@@ -67,6 +68,8 @@ pub struct Verified {
     pub reason: String,
     /// The comparison of the outcomes, when it ran.
     pub comparison: Option<Comparison>,
+    /// How near it comes, when it ran.
+    pub partial: Option<Partial>,
     /// What ran, when it ran.
     pub run: Option<VerificationRun>,
     /// In which surroundings it does what the project does, when it does so only there.
@@ -86,7 +89,7 @@ impl Verified {
     /// A verdict without a run.
     #[must_use]
     pub fn fault(verdict: Verdict, reason: impl Into<String>) -> Verified {
-        Verified { verdict, reason: reason.into(), comparison: None, run: None, needs: None }
+        Verified { verdict, reason: reason.into(), comparison: None, partial: None, run: None, needs: None }
     }
 }
 
@@ -199,7 +202,8 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         _ => comparison.diff.clone(),
     };
     let run = VerificationRun { text: injected.text, coverage };
-    Ok(Verified { verdict, reason, comparison: Some(comparison), run: Some(run), needs })
+    let partial = Some(partial(&claim.reference.outcome, &outcome));
+    Ok(Verified { verdict, reason, comparison: Some(comparison), partial, run: Some(run), needs })
 }
 
 /// Whether rustc misses one of the crates under test: the gist imports what it should hold.

@@ -6,6 +6,7 @@ mod cache;
 mod doctests;
 mod exits;
 mod expansions;
+mod explain;
 mod gists;
 mod interrupt;
 mod json;

@@ -3,6 +3,7 @@
 mod bench;
 mod corpus;
 mod jsonl;
+mod llvm_cov;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,6 +28,8 @@ enum Task {
     BenchCheck(bench::check::Args),
     /// Try the gists of a sample of the corpus without each of their items, write `docs/minimality.md`
     Minimality(corpus::minimality::Args),
+    /// Compare the counts of lines with those of `llvm-cov`, write `docs/llvm-cov.md`
+    LlvmCov(llvm_cov::Args),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +39,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::BenchCheck(args) => bench::check::run(&args),
         Task::Minimality(args) => corpus::minimality::run(&args),
+        Task::LlvmCov(args) => llvm_cov::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

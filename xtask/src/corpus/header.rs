@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 /// How a gist wants to be built.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Header {
+pub(crate) enum Header {
     /// By rustc alone, with these arguments (no source file, no `-o`).
     Rustc(Vec<String>),
     /// As a package, with this manifest.
@@ -14,7 +14,7 @@ pub(super) enum Header {
 }
 
 /// Reads the `//!` lines.
-pub(super) fn parse(gist: &str) -> Result<Header> {
+pub(crate) fn parse(gist: &str) -> Result<Header> {
     let lines: Vec<&str> =
         gist.lines().map_while(|l| l.strip_prefix("//!")).map(|l| l.strip_prefix(' ').unwrap_or(l)).collect();
     ensure!(!lines.is_empty(), "the gist does not begin with `//!` lines");
@@ -53,7 +53,7 @@ fn rustc_arguments(run: &str) -> Result<Vec<String>> {
 }
 
 /// Splits as a shell does, quotes and backslashes included, nothing else.
-pub(super) fn words(line: &str) -> Result<Vec<String>> {
+pub(crate) fn words(line: &str) -> Result<Vec<String>> {
     let (mut out, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
     let mut chars = line.chars();
     while let Some(c) = chars.next() {

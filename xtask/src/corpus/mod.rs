@@ -19,7 +19,7 @@ mod away;
 pub(crate) mod checkout;
 pub(crate) mod child;
 pub(crate) mod compare;
-mod header;
+pub(crate) mod header;
 pub(crate) mod minimality;
 mod recheck;
 mod record;
