@@ -23,6 +23,8 @@ pub struct VerifyOptions {
     pub ignored: bool,
     /// For one run of the test.
     pub timeout: Option<Duration>,
+    /// For building the gist.
+    pub build_timeout: Option<Duration>,
     /// The figures are explained line by line.
     pub explain: bool,
 }
@@ -75,7 +77,10 @@ impl Session<'_> {
     /// When the test can't be verified against: unsupported, not deterministic, out of time. Faults of the gist are verdicts.
     pub fn judge(&self, task: &Task, gist: &str, options: VerifyOptions, stage: &dyn Fn(&str, &str)) -> Result<Judged> {
         let mut stages = BTreeMap::new();
-        let compiler = self.compiler.afresh();
+        let mut compiler = self.compiler.afresh();
+        if let Some(limit) = options.build_timeout {
+            compiler = compiler.with_timeout(limit);
+        }
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
@@ -108,6 +113,7 @@ impl Session<'_> {
             entry: &entry,
             gist_names: &gist_names,
             crates: &crates,
+            repositories: &self.repositories(),
             project_text: &self.prepared.bundle.text,
             project_map: &self.prepared.bundle.map,
             types: &types,
@@ -134,8 +140,7 @@ impl Session<'_> {
             true => Some(self.explain(gist, &layout, verified.run.as_ref())?),
             false => None,
         };
-        Ok(Judged {
-            explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+        Ok(Judged { explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at
@@ -189,5 +194,13 @@ impl Session<'_> {
 pub fn unreadable(verdict: Verdict, reason: String) -> Judged {
     let verified = Verified::fault(verdict, reason);
     let metrics = Metrics { execution_fidelity: Some(0.0), ..Metrics::default() };
-    Judged { verified, metrics, sandbox: None, explanation: None, flags: Vec::new(), stages: BTreeMap::new(), rustc_calls: 0 }
+    Judged {
+        verified,
+        metrics,
+        sandbox: None,
+        explanation: None,
+        flags: Vec::new(),
+        stages: BTreeMap::new(),
+        rustc_calls: 0,
+    }
 }

@@ -34,11 +34,9 @@ pub fn manifest(gist: &str, crates: &[String], repositories: &[String]) -> Resul
         }
     }
     if let Some(package) = table.get("package").and_then(Value::as_table) {
-        for (key, kind) in [
-            ("build", Forbidden::BuildScript),
-            ("links", Forbidden::BuildScript),
-            ("workspace", Forbidden::OutsideSource),
-        ] {
+        for (key, kind) in
+            [("build", Forbidden::BuildScript), ("links", Forbidden::BuildScript), ("workspace", Forbidden::OutsideSource)]
+        {
             if let Some(value) = package.get(key).filter(|v| v.as_bool() != Some(false)) {
                 look.found(kind, format!("{key} = {value}"), key);
             }
@@ -92,7 +90,8 @@ impl Look<'_> {
         let field = |key: &str| spec.get(key).and_then(Value::as_str);
         let is_ours = |n: &str| self.crates.iter().any(|c| *c == n.replace('-', "_"));
         let git = field("git").is_some_and(|url| !self.repositories.iter().any(|known| known == url));
-        let elsewhere = ["path", "registry", "registry-index", "base", "workspace"].iter().any(|key| spec.get(key).is_some());
+        let elsewhere =
+            ["path", "registry", "registry-index", "base", "workspace"].iter().any(|key| spec.get(key).is_some());
         let kind = if is_ours(name) || field("package").is_some_and(is_ours) {
             Forbidden::CrateUnderTest
         } else if git || elsewhere {

@@ -42,7 +42,9 @@ pub fn read_gist(path: &Utf8Path) -> Result<String, (Verdict, String)> {
         return Err(no_gist(format!("there is nothing in {path}")));
     }
     match too_deep(&text) {
-        Some(line) => Err((Verdict::DoesNotCompile, format!("{path} is nested deeper than {DEEPEST} tokens at line {line}"))),
+        Some(line) => {
+            Err((Verdict::DoesNotCompile, format!("{path} is nested deeper than {DEEPEST} tokens at line {line}")))
+        }
         None => Ok(text),
     }
 }
@@ -70,7 +72,8 @@ mod unit {
         fault("pipe.rs", Verdict::NoGist, "/pipe.rs is no regular file");
         std::fs::write(dir.join("blank.rs"), " \n\t\n").unwrap();
         fault("blank.rs", Verdict::NoGist, "there is nothing in /blank.rs");
-        std::fs::write(dir.join("deep.rs"), format!("fn a() {{\n{}{} }}", "[".repeat(1 << 20), "]".repeat(1 << 20))).unwrap();
+        std::fs::write(dir.join("deep.rs"), format!("fn a() {{\n{}{} }}", "[".repeat(1 << 20), "]".repeat(1 << 20)))
+            .unwrap();
         fault("deep.rs", Verdict::DoesNotCompile, "/deep.rs is nested deeper than 20000 tokens at line 2");
         std::fs::write(dir.join("bytes.rs"), b"fn a() {}\n// \xff").unwrap();
         fault("bytes.rs", Verdict::DoesNotCompile, "/bytes.rs is not UTF-8 at line 2");

@@ -112,8 +112,11 @@ mod unit {
 
     #[test]
     fn a_use_brings_in_the_names_of_its_leaves() {
-        let tokens: Vec<TokenTree> =
-            "std::{fmt, process::{self, exit as r#leave}, io::*}".parse::<proc_macro2::TokenStream>().unwrap().into_iter().collect();
+        let tokens: Vec<TokenTree> = "std::{fmt, process::{self, exit as r#leave}, io::*}"
+            .parse::<proc_macro2::TokenStream>()
+            .unwrap()
+            .into_iter()
+            .collect();
         let found: Vec<String> = leaves(&tokens).into_iter().map(|l| format!("{} {}", l.path.join("::"), l.name)).collect();
         assert_eq!(found, ["std::fmt fmt", "std::process process", "std::process::exit leave", "std::io::* *"]);
     }

@@ -78,10 +78,7 @@ impl Forbidden {
     #[must_use]
     pub fn is_self_import(self) -> bool {
         use Forbidden::*;
-        matches!(
-            self,
-            Include | IncludeName | BuildFolder | PathAttribute | ModuleFile | CrateUnderTest | OutsideSource
-        )
+        matches!(self, Include | IncludeName | BuildFolder | PathAttribute | ModuleFile | CrateUnderTest | OutsideSource)
     }
 
     /// Whether it is honest code where the project has it, too. Reaching into a file is not, wherever it stands.
@@ -400,7 +397,9 @@ impl Scan<'_> {
         for (i, t) in trees[..at].iter().enumerate().skip(1) {
             match t {
                 TokenTree::Punct(p) if p.as_char() == '<' => depth += 1,
-                TokenTree::Punct(p) if p.as_char() == '>' && !is_punct(trees.get(i - 1), '-') => depth = depth.saturating_sub(1),
+                TokenTree::Punct(p) if p.as_char() == '>' && !is_punct(trees.get(i - 1), '-') => {
+                    depth = depth.saturating_sub(1)
+                }
                 TokenTree::Ident(_) if depth == 0 => last = name(Some(t)),
                 _ => {}
             }
