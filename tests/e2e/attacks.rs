@@ -34,8 +34,13 @@ struct Case {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum How {
+    /// It ends before anything is compiled.
     Read,
+    /// What it does has nothing to do with the sandbox.
+    Once,
+    /// In every kind of sandbox.
     Run,
+    /// The same, alone and last.
     Bomb,
 }
 
@@ -48,6 +53,7 @@ fn table() -> Vec<Case> {
         };
         let how = match how {
             "read" => How::Read,
+            "once" => How::Once,
             "run" => How::Run,
             "bomb" => How::Bomb,
             other => panic!("`{other}` in {row}"),
@@ -152,9 +158,10 @@ impl Host {
     }
 
     /// `cargo gistify verify`, which a limit of the suite's own ends should it not end by itself.
-    fn verify(&self, gist: &Utf8Path, test: &str, sandbox: &str, format: &str) -> Ran {
+    fn verify(&self, gist: &Utf8Path, test: &str, sandbox: &str, format: &str, more: &[&str]) -> Ran {
         let args = ["verify", gist.as_str(), "--exact", "--test", test, "--message-format", format, "--sandbox", sandbox];
-        let inner = self.project.command(args.iter().chain(&["--timeout", TIMEOUT, "--build-timeout", BUILD_TIMEOUT]));
+        let inner =
+            self.project.command(args.iter().chain(&["--timeout", TIMEOUT, "--build-timeout", BUILD_TIMEOUT]).chain(more));
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "120"]).arg(inner.get_program()).args(inner.get_args());
         command.current_dir(&self.project.root).stdin(Stdio::null());
@@ -172,7 +179,7 @@ impl Host {
     /// What is wrong with what a gist was called, or with how it went.
     fn judged(&self, case: &Case, sandbox: &str) -> Result<(), String> {
         let start = Instant::now();
-        let ran = self.verify(&self.gist(&case.gist), &case.test, sandbox, "json");
+        let ran = self.verify(&self.gist(&case.gist), &case.test, sandbox, "json", &[]);
         let wall = start.elapsed();
         let what = |wrong: &str| format!("{} ({sandbox}): {wrong}\n{}\n{}", case.gist, ran.stdout.trim(), ran.stderr.trim());
         if wall > LONGEST {
@@ -180,9 +187,13 @@ impl Host {
         }
         let told: Value = serde_json::from_str(&ran.stdout).map_err(|e| what(&e.to_string()))?;
         let class = told["verdict"].as_str().unwrap_or_default();
-        let reason =
-            if class == "ok" { told["flags"].to_string() } else { told["error"].as_str().unwrap_or_default().into() };
-        let fits = if case.class == "ok" && case.reason.is_empty() { reason == "[]" } else { reason.contains(&case.reason) };
+        let reason = if class == "ok" {
+            told["flags"].as_array().map(|f| format!("{f:?}")).unwrap_or_default()
+        } else {
+            told["error"].as_str().unwrap_or_default().into()
+        };
+        let fits =
+            if case.class == "ok" && case.reason.is_empty() { reason.is_empty() } else { reason.contains(&case.reason) };
         if class != case.class || !fits {
             return Err(what(&format!("not {} for `{}`", case.class, case.reason)));
         }
@@ -280,7 +291,7 @@ fn kinds(host: &Host) -> Vec<&'static str> {
     let honest = table().into_iter().find(|case| case.gist == HONEST).unwrap();
     let mut found = Vec::new();
     for kind in ["bwrap", "landlock"] {
-        let ran = host.verify(&host.gist(HONEST), &honest.test, kind, "json");
+        let ran = host.verify(&host.gist(HONEST), &honest.test, kind, "json", &[]);
         match ran.code {
             Some(0) => found.push(kind),
             Some(96) => eprintln!("skipped: {kind}: {}", ran.stderr.trim()),
@@ -296,7 +307,7 @@ fn every_gist_ends_in_its_class_within_limits_and_leaves_the_host_as_it_was() {
     let mut host = Host::new();
     let kinds = kinds(&host);
     let (bombs, harmless): (Vec<Case>, Vec<Case>) = table().into_iter().partition(|case| case.how == How::Bomb);
-    let once = |case: &Case| if case.how == How::Read { &kinds[..1] } else { &kinds[..] }.to_vec();
+    let once = |case: &Case| if matches!(case.how, How::Read | How::Once) { &kinds[..1] } else { &kinds[..] }.to_vec();
     let cases: Vec<(Case, &str)> =
         harmless.iter().flat_map(|case| once(case).into_iter().map(|kind| (case.clone(), kind))).collect();
     let mut wrong = all(&host, &cases, 2);
@@ -309,6 +320,30 @@ fn every_gist_ends_in_its_class_within_limits_and_leaves_the_host_as_it_was() {
             assert_eq!(host.harm(), Vec::<String>::new(), "{} in {kind}", bomb.gist);
         }
     }
+}
+
+#[test]
+fn a_terminal_sees_no_control_characters_of_a_gists() {
+    let host = Host::new();
+    let kind = kinds(&host)[0];
+    let escapes: Vec<Case> = table().into_iter().filter(|case| case.gist.contains("terminal_escapes")).collect();
+    assert_eq!(escapes.len(), 3);
+    for case in escapes {
+        let odd = host.project.beside("gists").join(format!("\x1b[2J{}.rs", case.gist));
+        fs_err::rename(host.gist(&case.gist), &odd).unwrap();
+        // With colours, so that nothing is taken out for want of a terminal.
+        let ran = host.verify(&odd, &case.test, kind, "human", &["--color", "always"]);
+        ran.assert_code(100);
+        let ours = without_our_colours(&ran.stderr);
+        assert!(!ours.contains('\x1b') && !ran.stdout.contains('\x1b'), "{}: {ours:?}", case.gist);
+    }
+}
+
+/// Without the colours that are ours.
+fn without_our_colours(text: &str) -> String {
+    ["\x1b[0m", "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m"]
+        .iter()
+        .fold(text.to_owned(), |text, code| text.replace(code, ""))
 }
 
 #[test]
