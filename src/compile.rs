@@ -74,6 +74,23 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// What rustc printed, line by line: messages, and what is none.
+    #[must_use]
+    pub fn of(ok: bool, stderr: &[u8]) -> Checked {
+        let mut diagnostics = Vec::new();
+        let mut noise = String::new();
+        for line in stderr.split(|&byte| byte == b'\n') {
+            match serde_json::from_slice(line) {
+                Ok(d) => diagnostics.push(needed(d)),
+                Err(_) => {
+                    noise.push_str(&String::from_utf8_lossy(line));
+                    noise.push('\n');
+                }
+            }
+        }
+        Checked { ok, diagnostics, noise }
+    }
+
     /// The errors.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|d| {
@@ -257,21 +274,11 @@ impl Compiler {
         if out.timed_out {
             return Err(Error::TimeOut { what: "compiling the gist".into(), limit_s: self.timeout.as_secs() });
         }
-        let mut diagnostics = Vec::new();
-        let mut noise = String::new();
-        for line in out.stderr.split(|&byte| byte == b'\n') {
-            match serde_json::from_slice(line) {
-                Ok(d) => diagnostics.push(needed(d)),
-                Err(_) => {
-                    noise.push_str(&String::from_utf8_lossy(line));
-                    noise.push('\n');
-                }
-            }
-        }
+        let mut checked = Checked::of(out.status.success() && breach.is_none(), &out.stderr);
         if let Some(breach) = breach {
-            noise = format!("rustc was ended: {}\n{noise}", breach.name());
+            checked.noise = format!("rustc was ended: {}\n{}", breach.name(), checked.noise);
         }
-        Ok(Checked { ok: out.status.success() && breach.is_none(), diagnostics, noise })
+        Ok(checked)
     }
 }
 

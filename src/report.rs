@@ -59,7 +59,7 @@ pub struct Metrics {
     /// 1 if the outcome equals the reference outcome, else 0.
     pub execution_fidelity: Option<f64>,
     /// Share of the cases whose status agrees with the project's: partial credit.
-    pub status_agreement: Option<f64>,
+    pub cases_agreeing: Option<f64>,
     /// Similarity of the normalised output, by lines: partial credit.
     pub output_similarity: Option<f64>,
     /// Share of the cases that pass in the project and pass in the gist, too.

@@ -217,7 +217,7 @@ fn found(
     let folder = entry.dir(target);
     let named = named(target, task, folder);
     if same(&Place::Empty)? {
-        if clean(&[target.package_dir.clone()])? {
+        if clean(std::slice::from_ref(&target.package_dir))? {
             let reason = format!("it reads files of {folder} by their absolute path{named}");
             return Ok(Some((Fitness::LocationDependent, reason)));
         }

@@ -83,7 +83,14 @@ impl Bundle {
 /// # Errors
 /// [`Error::Unsupported`] for what can't be bundled, with the reason; I/O errors with the path.
 pub fn bundle(target: &TestTarget) -> Result<Bundle> {
-    let builtin = builtin_cfgs(&target.call)?;
+    bundle_with(target, &builtin_cfgs(&target.call)?)
+}
+
+/// The same, with the `cfg`s that the compiler sets by itself.
+///
+/// # Errors
+/// As [`bundle`].
+pub fn bundle_with(target: &TestTarget, builtin: &CfgSet) -> Result<Bundle> {
     // A gist is compiled as the target is: with the test harness, or as a program.
     let program = !target.call.has_harness();
     let harness = |cfgs: CfgSet| if program { cfgs } else { cfgs.with("test") };
@@ -151,4 +158,109 @@ fn builtin_cfgs(call: &RustcCall) -> Result<CfgSet> {
         return Err(Error::Setup(format!("{} --print cfg failed: {}", call.rustc, out.stderr_text())));
     }
     Ok(CfgSet::from_lines(out.stdout_text().lines()))
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::workspace::capture::{BuiltCrate, TargetKind};
+    use camino::Utf8Path;
+    use cargo_metadata::PackageId;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    fn call(dir: &Utf8Path, root: &str, more: &str) -> RustcCall {
+        RustcCall {
+            rustc: "rustc".into(),
+            args: format!("--edition=2021 {root} {more}").split_whitespace().map(str::to_owned).collect(),
+            cwd: dir.to_owned(),
+            env: BTreeMap::from([("CARGO_PKG_NAME".to_owned(), "demo".to_owned())]),
+            tool: String::new(),
+        }
+    }
+
+    /// The integration test `t.rs` of the library `lib.rs` in a folder.
+    fn target(dir: &Utf8Path) -> TestTarget {
+        let id = PackageId { repr: "demo".into() };
+        let library = call(dir, "lib.rs", "--crate-name demo --crate-type lib");
+        TestTarget {
+            package_id: id.clone(),
+            package: "demo".into(),
+            package_dir: dir.to_owned(),
+            kind: TargetKind::Test,
+            name: "t".into(),
+            executable: "/t".into(),
+            call: call(dir, "t.rs", "--crate-name t --test --extern demo=/libdemo.rlib"),
+            library: Some(BuiltCrate::new(id, library, "/libdemo.rlib".into())),
+            members: Vec::new(),
+            library_apart: false,
+        }
+    }
+
+    fn of_library() -> impl Strategy<Value = String> {
+        let pieces = vec![
+            "// ä\n",
+            "pub fn f() -> u8 { crate::g() }\n",
+            "#[cfg(windows)] fn gone() {}\n",
+            "#[cfg_attr(unix, inline)] pub fn h() { if cfg!(unix) {} else {} }\n",
+            "pub const S: &str = include_str!(\"text.txt\");\n",
+            "pub const P: &str = concat!(env!(\"CARGO_PKG_NAME\"), \"ö\");\n",
+            "#[path = \"m.rs\"] pub mod n;\n",
+            "#[macro_export] macro_rules! mac { ($x:expr) => { $crate::S.len() + $x } }\n",
+            "pub struct A { pub x: u8, #[cfg(windows)] y: u8 }\n",
+            "/// doc\n#[cfg(test)] mod tests { #[test] fn t() {} }\n",
+        ];
+        proptest::sample::subsequence(pieces, 0..=10).prop_shuffle().prop_map(|chosen| chosen.concat())
+    }
+
+    fn of_test() -> impl Strategy<Value = String> {
+        let pieces = vec![
+            "use demo::*;\n",
+            "mod m;\n",
+            "fn here() -> usize { crate::there() }\n",
+            "fn there() -> usize { demo::mac!(1) }\n",
+            "#[test] fn one() { assert_eq!(::demo::S.len(), crate::here(), \"ü {}\", crate::there()) }\n",
+            "#[cfg(not(test))] fn gone() {}\n",
+        ];
+        proptest::sample::subsequence(pieces, 0..=6).prop_shuffle().prop_map(|chosen| chosen.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn every_byte_of_a_bundle_is_the_one_that_it_is_mapped_to(
+            library in of_library(),
+            module in of_library().prop_filter("what may be there but once", |m| !m.contains("#[path") && !m.contains("macro_export")),
+            test in of_test(),
+            mark: bool,
+            ends_in_newline: bool,
+            apart: bool,
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let dir = Utf8Path::from_path(dir.path()).unwrap();
+            let mark = if mark { "\u{feff}" } else { "" };
+            let test = if ends_in_newline { test } else { test.trim_end().to_owned() };
+            std::fs::write(dir.join("lib.rs"), format!("{mark}#![allow(unused)]\n{library}")).unwrap();
+            std::fs::write(dir.join("m.rs"), module).unwrap();
+            std::fs::write(dir.join("t.rs"), format!("#!/bin/x\n{test}")).unwrap();
+            std::fs::write(dir.join("text.txt"), "a \"text\"\n").unwrap();
+            let target = target(dir);
+            let target = if apart { target.with_library_apart().unwrap() } else { target };
+            let bundle = bundle_with(&target, &CfgSet::from_lines(["unix"])).unwrap();
+            prop_assert!(syn::parse_file(&bundle.text).is_ok(), "{}", bundle.text);
+            let mut mapped = 0;
+            for (at, byte) in bundle.text.bytes().enumerate() {
+                let Some((file, from)) = bundle.map.origin(at).filter(|_| !starts_new(&bundle, at)) else { continue };
+                prop_assert_eq!(bundle.map.files[file].text.as_bytes().get(from), Some(&byte), "byte {} of\n{}", at, bundle.text);
+                prop_assert!(bundle.map.images(file, from).any(|image| image == at));
+                mapped += 1;
+            }
+            prop_assert!(mapped > 0);
+        }
+    }
+
+    /// Whether a byte is text that was written for the bundle.
+    fn starts_new(bundle: &Bundle, at: usize) -> bool {
+        bundle.map.segments.iter().any(|s| s.origin.is_none() && (s.start..s.start + s.len).contains(&at))
+    }
 }

@@ -132,12 +132,12 @@ fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
             m.stubs.unwrap_or(0)
         ),
     );
-    if m.status_agreement.is_some() {
+    if m.cases_agreeing.is_some() {
         shell.status(
             "Partial",
             &format!(
                 "{} of the cases end as in the project, output similarity {}",
-                rate(m.status_agreement),
+                rate(m.cases_agreeing),
                 rate(m.output_similarity)
             ),
         );

@@ -27,6 +27,12 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// Whether it is about a tree of that many nodes, and names no other.
+    #[must_use]
+    pub fn is_over(&self, nodes: usize) -> bool {
+        self.uses.len() == nodes && self.marked.len() == nodes && self.uses.iter().flatten().all(|&used| used < nodes)
+    }
+
     /// Asks rustc. `None` when the bundle can't be compiled with any marks.
     ///
     /// # Errors

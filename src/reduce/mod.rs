@@ -79,12 +79,37 @@ pub struct Prepared {
 }
 
 /// What rustc said of a bundle: kept between runs.
-#[derive(Debug, Serialize, Deserialize)]
-struct Known {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Known {
     /// What had to be left out of it.
-    left_out: Vec<Range<usize>>,
+    pub left_out: Vec<Range<usize>>,
     /// Who uses what, if rustc took the marks.
-    graph: Option<Graph>,
+    pub graph: Option<Graph>,
+}
+
+impl Known {
+    /// The bundle and what is known of it; `None` when this was said of another one. It comes from a file that others may have
+    /// written to.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] when what is left of the bundle does not parse.
+    pub fn applied(self, mut bundle: Bundle, what: &str) -> Result<Option<Prepared>> {
+        let in_text = |r: &Range<usize>| bundle.text.get(r.clone()).is_some();
+        if !self.left_out.iter().all(in_text) {
+            return Ok(None);
+        }
+        if !self.left_out.is_empty() {
+            bundle = bundle.without(self.left_out);
+        }
+        let tree = parsed(&bundle.text, what)?;
+        let nodes = tree.nodes.len();
+        if self.graph.as_ref().is_some_and(|graph| !graph.is_over(nodes)) {
+            return Ok(None);
+        }
+        let has_graph = self.graph.is_some();
+        let graph = self.graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); nodes], marked: vec![false; nodes] });
+        Ok(Some(Prepared { bundle, tree, graph, has_graph }))
+    }
 }
 
 /// Checks that the bundle compiles, and builds its graph at the same time; or takes both from an earlier run on the same
@@ -92,30 +117,21 @@ struct Known {
 ///
 /// # Errors
 /// [`Error::Bundling`] with rustc's error, its location mapped to the user's file.
-pub fn prepare(mut bundle: Bundle, compiler: &Compiler, what: &str, cache: Option<&Cache>) -> Result<Prepared> {
+pub fn prepare(bundle: Bundle, compiler: &Compiler, what: &str, cache: Option<&Cache>) -> Result<Prepared> {
     let key = match cache {
         Some(cache) => Some((cache, Cache::key(&["graph", &bundle.text, &compiler.identity()?]))),
         None => None,
     };
-    let known = match key.as_ref().and_then(|(cache, key)| cache.load::<Known>(key)) {
-        Some(known) => known,
-        None => {
-            let known = ask(&bundle, compiler, what)?;
-            if let Some((cache, key)) = &key {
-                cache.store(key, &known);
-            }
-            known
-        }
-    };
-    if !known.left_out.is_empty() {
-        bundle = bundle.without(known.left_out);
+    let kept = key.as_ref().and_then(|(cache, key)| cache.load::<Known>(key));
+    // One that does not fit is as good as none, also where what it leaves does not parse.
+    if let Some(Ok(Some(prepared))) = kept.map(|known| known.applied(bundle.clone(), what)) {
+        return Ok(prepared);
     }
-    let tree = parsed(&bundle.text, what)?;
-    let nodes = tree.nodes.len();
-    let graph = known.graph.filter(|g| g.uses.len() == nodes && g.marked.len() == nodes);
-    let has_graph = graph.is_some();
-    let graph = graph.unwrap_or_else(|| Graph { uses: vec![Vec::new(); nodes], marked: vec![false; nodes] });
-    Ok(Prepared { bundle, tree, graph, has_graph })
+    let known = ask(&bundle, compiler, what)?;
+    if let Some((cache, key)) = &key {
+        cache.store(key, &known);
+    }
+    known.applied(bundle, what)?.ok_or_else(|| Error::Internal(format!("the graph of {what} is not of its bundle")))
 }
 
 fn parsed(text: &str, what: &str) -> Result<Tree> {
@@ -297,4 +313,40 @@ fn closure<'a>(basis: Basis<'a>, test: NodeId, ran: &Ran) -> Plan<'a> {
     }
     plan.settle();
     plan
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::source::map::{Segment, SourceFile};
+
+    #[test]
+    fn what_was_kept_of_another_bundle_is_as_good_as_nothing() {
+        let text = "fn f() {}\n// ä\nfn g() {}\n";
+        let bundle = Bundle {
+            text: text.to_owned(),
+            map: SourceMap {
+                files: vec![SourceFile::new("/p/a.rs", text)],
+                segments: vec![Segment { start: 0, len: text.len(), origin: Some((0, 0)) }],
+            },
+            edition: "2021".to_owned(),
+            wrapper: None,
+            library: None,
+            test_only: Vec::new(),
+            crates: Vec::new(),
+        };
+        let nodes = Tree::parse(text).unwrap().nodes.len();
+        let graph = |used: NodeId| Graph { uses: vec![vec![used]; nodes], marked: vec![true; nodes] };
+        let fits = |start: usize, end: usize, graph: Option<Graph>| {
+            Known { left_out: Vec::from([Range { start, end }]), graph }.applied(bundle.clone(), "it").unwrap().is_some()
+        };
+        assert!(fits(0, 9, None));
+        assert!(fits(0, 0, Some(graph(nodes - 1))));
+        assert!(!fits(0, 0, Some(graph(nodes))));
+        assert!(!fits(0, 0, Some(Graph::default())));
+        // Outside of the text, inside of a character, the wrong way round.
+        assert!(!fits(0, 99, None));
+        assert!(!fits(0, 14, None));
+        assert!(!fits(9, 0, None));
+    }
 }

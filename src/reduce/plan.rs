@@ -512,3 +512,58 @@ pub(super) fn named(code: &str, names: &BTreeSet<String>) -> bool {
     let code = code.lines().map(|line| line.split("//").next().unwrap_or(line));
     code.flat_map(words).any(|w| names.contains(w))
 }
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TEXTS: [&str; 3] = [include_str!("plan.rs"), include_str!("../source/edit.rs"), include_str!("../verify/mask.rs")];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn what_a_plan_renders_parses_whatever_was_kept_and_dropped(
+            seed: u64,
+            one_in in 1u64..12,
+            stubs: bool,
+        ) {
+            let mut state = seed | 1;
+            let mut now = || {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state.is_multiple_of(one_in)
+            };
+            for text in TEXTS {
+                let tree = Tree::parse(text).unwrap();
+                let nodes = tree.nodes.len();
+                let graph = Graph { uses: vec![Vec::new(); nodes], marked: vec![true; nodes] };
+                let none = vec![false; nodes];
+                // What `Prepared::reduce` takes for parts of bodies that may go.
+                let may_go = |n: &crate::reduce::nodes::Node| {
+                    n.kind.in_body() && (n.kind != Kind::Value || stubs) && (n.kind != Kind::Body || n.unit || stubs)
+                };
+                let never: Vec<bool> = tree.nodes.iter().map(|n| may_go(n) && now()).collect();
+                let goal = Goal { level: Level::Full, stubs };
+                let basis = Basis { text, tree: &tree, graph: &graph, ran: &none, whole: &none, never: &never, hoists: &[], goal };
+                let mut plan = Plan::empty(basis);
+                for id in 1..nodes {
+                    if tree.nodes[id].kind.is_item() && now() {
+                        plan.keep(id);
+                    }
+                }
+                plan.settle();
+                for id in 1..nodes {
+                    if matches!(tree.nodes[id].kind, Kind::UseLeaf) && plan.may_go(id) && now() {
+                        plan.drop_node(id);
+                    }
+                }
+                for (rendered, _) in [plan.render(), plan.render_private()] {
+                    let parsed = syn::parse_file(&rendered);
+                    prop_assert!(parsed.is_ok(), "{:?} in\n{}", parsed.err(), rendered);
+                }
+            }
+        }
+    }
+}

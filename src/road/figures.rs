@@ -37,7 +37,7 @@ impl Session<'_> {
         let test_f1 = locate(gist, original).ok().and_then(|test| line_f1(&original.tokens, &gist[test], &names).ok());
         Metrics {
             execution_fidelity: Some(if verified.verdict == Verdict::Ok { 1.0 } else { 0.0 }),
-            status_agreement: partial.map(|p| p.cases_agreeing),
+            cases_agreeing: partial.map(|p| p.cases_agreeing),
             output_similarity: partial.map(|p| p.output_similarity),
             pass_rate: partial.and_then(|p| p.pass_rate),
             test_f1: test_f1.map(|f1| f1.f1),

@@ -242,6 +242,8 @@ impl Sandbox {
         }
         policy.read_only.extend(shown::of_program(inner.get_program(), path.as_deref()));
         policy.read_only.extend(shown::toolchains());
+        // `/tmp` is the machine's there, and closed.
+        let scratch = policy.writable.iter().find(|path| self.kind == Kind::Landlock && path.is_dir()).cloned();
         let mut command = if cfg!(target_os = "linux") {
             let number = self.commands.fetch_add(1, Ordering::Relaxed);
             let report = Utf8PathBuf::from_path_buf(self.reports.path().join(number.to_string()))
@@ -272,6 +274,9 @@ impl Sandbox {
         }
         for (name, value) in shown::ENVIRONMENT.iter().filter_map(|n| Some((n, std::env::var_os(n)?))) {
             command.env(name, value);
+        }
+        if let Some(dir) = scratch {
+            command.env("TMPDIR", dir);
         }
         for (name, value) in inner.get_envs() {
             match value {

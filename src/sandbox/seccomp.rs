@@ -141,7 +141,7 @@ fn rules(kind: Kind) -> Result<Rules> {
     rules.insert(libc::SYS_prlimit64, vec![all(&[(0, Op::Ne, 0)])?]);
     rules.insert(libc::SYS_setpriority, vec![all(&[(1, Op::Ne, 0)])?]);
     // Typing into the terminal.
-    let mut ioctls = vec![libc::TIOCSTI as u64, 0x541c];
+    let mut ioctls = vec![0x5412, 0x541c];
     if kind == Kind::Landlock {
         ioctls.extend(FILE_FLAGS);
     }

@@ -146,7 +146,9 @@ pub fn with_comments(text: &str, item: Range<usize>) -> Range<usize> {
     let mut start = item.start;
     let mut end = item.end;
     let alone_before = before.is_empty();
-    let alone_after = after.is_empty() || after.starts_with("//");
+    // Documentation behind an item is the next one's.
+    let doc = after.starts_with("//!") || after.starts_with("///") && !after.starts_with("////");
+    let alone_after = after.is_empty() || after.starts_with("//") && !doc;
     if alone_before {
         start = comment_start(text, line_start);
     }
@@ -173,8 +175,8 @@ fn comment_start(text: &str, line_start: usize) -> usize {
         let prev = text[..start - 1].rfind('\n').map_or(0, |i| i + 1);
         let line = text[prev..start - 1].trim();
         let plain = line.starts_with("//") && !line.starts_with("//!");
-        let block = line.starts_with("/*") && !line.starts_with("/*!") && line.ends_with("*/");
-        if !(plain || block) {
+        let block = line.starts_with("/*") && !line.starts_with("/*!") && line.find("*/") == Some(line.len() - 2);
+        if !(plain || block) || may_end_string(line) {
             break;
         }
         start = prev;
@@ -182,9 +184,91 @@ fn comment_start(text: &str, line_start: usize) -> usize {
     start
 }
 
+/// Whether a line that looks like a comment may be the end of a literal of several lines. A comment that stays does no harm.
+fn may_end_string(line: &str) -> bool {
+    line.contains("\"#") || line.matches('"').count() % 2 == 1
+}
+
 #[cfg(test)]
 mod unit {
     use super::*;
+    use crate::source::edit::{Edit, apply};
+    use proptest::prelude::*;
+
+    /// The ranges of all tokens; of groups, their delimiters.
+    fn all(text: &str) -> Vec<Range<usize>> {
+        let mut out = Vec::new();
+        walk(text.parse().unwrap(), &mut |list| {
+            for tree in list {
+                match tree {
+                    TokenTree::Group(g) => out.extend([range(g.span_open()), range(g.span_close())]),
+                    other => out.push(range(other.span())),
+                }
+            }
+        });
+        out.sort_by_key(|r| (r.start, r.end));
+        out.dedup();
+        out
+    }
+
+    fn piece() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "fn a() {}\n",
+            "fn ä(x: u8) -> u8 { x } ",
+            "const B: &str = \"x\n// no comment\";\n",
+            "const C: &str = r#\"\n// no \" comment\"#;\n",
+            "/* one */ static D: u8 = 1; /* two */\n",
+            "// about\n",
+            "/// doc\n",
+            "/* block */\n",
+            "    /* of\n lines */\n",
+            "    struct E { a: u8, // first\n b: u8 }\n",
+            "mod f { // inside\n fn g() {} }\n",
+            "\n",
+            "// \"\n",
+        ])
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_with_its_comments_never_cuts_another_token(
+            pieces in proptest::collection::vec(piece(), 1..12),
+            which in proptest::collection::vec(any::<proptest::sample::Index>(), 1..4),
+        ) {
+            let text = pieces.concat() + "fn last() {}\n";
+            let file = syn::parse_file(&text).unwrap();
+            let items: Vec<Range<usize>> = file.items.iter().map(node_range).collect();
+            let cut: Vec<Range<usize>> = which.iter().map(|i| items[i.index(items.len())].clone()).collect();
+            let edits: Vec<Edit> = cut.iter().map(|r| Edit::delete(with_comments(&text, r.clone()))).collect();
+            for token in all(&text) {
+                let gone = cut.iter().any(|r| r.start <= token.start && token.end <= r.end);
+                for edit in &edits {
+                    let free = edit.range.end <= token.start || token.end <= edit.range.start;
+                    prop_assert!(gone || free, "{:?} takes `{}` of\n{}", edit.range, &text[token.clone()], text);
+                }
+            }
+            let (left, _) = apply(&text, edits);
+            let kept = items.iter().filter(|r| !cut.contains(r)).count();
+            prop_assert_eq!(syn::parse_file(&left).map(|f| f.items.len()).ok(), Some(kept), "{}", left);
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_literal_that_looks_like_a_comment_stays() {
+        let text = "const A: &str = \"\n// x\";\nfn b() {}\n";
+        assert_eq!(cut(text, "fn b() {}"), "const A: &str = \"\n// x\";\n");
+    }
+
+    #[test]
+    fn documentation_behind_an_item_stays_for_the_next_one() {
+        assert_eq!(cut("fn a() {} /// of b\nfn b() {}\n", "fn a() {}"), " /// of b\nfn b() {}\n");
+    }
+
+    #[test]
+    fn code_between_two_comments_of_a_line_stays() {
+        let text = "/* one */ fn a() {} /* two */\nfn b() {}\n";
+        assert_eq!(cut(text, "fn b() {}"), "/* one */ fn a() {} /* two */\n");
+    }
 
     fn cut(text: &str, item: &str) -> String {
         let at = text.find(item).unwrap();

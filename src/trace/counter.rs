@@ -20,10 +20,11 @@ pub(super) struct Expression {
     pub(super) right: Counter,
 }
 
-/// The value of each expression; `None` where it names a counter that the profile does not have, or itself.
+/// The value of each expression; `None` where it names a counter that the profile does not have, or itself. Without counts none
+/// ever ran.
 ///
 /// An explicit stack, because a long function makes a chain of expressions as long as itself.
-pub(super) fn evaluate(expressions: &[Expression], counts: &[u64]) -> Vec<Option<i64>> {
+pub(super) fn evaluate(expressions: &[Expression], counts: Option<&[u64]>) -> Vec<Option<i64>> {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
         Unseen,
@@ -69,10 +70,10 @@ pub(super) fn evaluate(expressions: &[Expression], counts: &[u64]) -> Vec<Option
 }
 
 /// The value of a counter, given those of the expressions ([`evaluate`]).
-pub(super) fn value(counter: Counter, counts: &[u64], expressions: &[Option<i64>]) -> Option<i64> {
+pub(super) fn value(counter: Counter, counts: Option<&[u64]>, expressions: &[Option<i64>]) -> Option<i64> {
     match counter {
         Counter::Zero => Some(0),
-        Counter::Count(i) => counts.get(i).map(|c| c.cast_signed()),
+        Counter::Count(i) => counts.map_or(Some(0), |counts| counts.get(i).map(|c| c.cast_signed())),
         Counter::Expression(i) => expressions.get(i).copied().flatten(),
     }
 }
@@ -101,22 +102,28 @@ mod unit {
 
     #[test]
     fn expressions_may_name_later_ones() {
-        let values = evaluate(&[sub(Expression(1), Count(0)), add(Count(1), Count(2)), add(Zero, Count(0))], &[3, 10, 5]);
+        let values =
+            evaluate(&[sub(Expression(1), Count(0)), add(Count(1), Count(2)), add(Zero, Count(0))], Some(&[3, 10, 5]));
         assert_eq!(values, [Some(12), Some(15), Some(3)]);
     }
 
     #[test]
     fn a_missing_counter_and_a_cycle_have_no_value() {
-        let values = evaluate(&[add(Count(9), Zero), add(Expression(2), Zero), add(Expression(1), Zero)], &[1]);
+        let values = evaluate(&[add(Count(9), Zero), add(Expression(2), Zero), add(Expression(1), Zero)], Some(&[1]));
         assert_eq!(values, [None, None, None]);
-        assert_eq!(evaluate(&[add(Expression(0), Zero)], &[1]), [None]);
+        assert_eq!(evaluate(&[add(Expression(0), Zero)], Some(&[1])), [None]);
+    }
+
+    #[test]
+    fn without_a_profile_every_counter_is_zero() {
+        assert_eq!(evaluate(&[add(Count(usize::MAX), Zero)], None), [Some(0)]);
     }
 
     #[test]
     fn a_long_chain_does_not_overflow_the_stack() {
         let chain: Vec<_> =
             (0..200_000).map(|i| add(if i < 199_999 { Expression(i + 1) } else { Zero }, Count(0))).collect();
-        assert_eq!(evaluate(&chain, &[1])[0], Some(200_000));
+        assert_eq!(evaluate(&chain, Some(&[1]))[0], Some(200_000));
     }
 
     #[test]

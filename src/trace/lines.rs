@@ -49,7 +49,7 @@ pub(super) fn counts(regions: &[Region]) -> BTreeMap<usize, u64> {
     let mut rest = &segments[..];
     let mut line = first.at.line;
     while !rest.is_empty() {
-        let here = rest.iter().take_while(|s| s.at.line == line).count();
+        let here = rest.iter().take_while(|s| s.at.line <= line).count();
         let (now, later) = rest.split_at(here);
         if let Some(count) = line_count(now, wrapped) {
             counts.insert(line, count);

@@ -4,7 +4,7 @@
 
 use super::counter::{self, Counter, Expression};
 use super::profile::{self, Counts, Profile};
-use super::{Coverage, Function, Region, RegionKind, guarded};
+use super::{Coverage, Function, Region, RegionKind, guarded, trusted};
 use crate::error::{Error, Result};
 use crate::source::map::Position;
 use camino::{Utf8Component, Utf8Path, Utf8PathBuf};
@@ -101,6 +101,7 @@ impl CoverageMap {
 
 /// The map of an executable, as the library has it; `None` when there is none in it.
 fn object(executable: &Utf8Path) -> Result<Option<llvm::CoverageMappingInfo>, String> {
+    trusted::check(std::fs::File::open(executable).map_err(|e| e.to_string())?)?;
     match read_object_file(executable.as_std_path(), MAP_VERSION) {
         Ok(object) => Ok(Some(object)),
         Err(e) if matches!(e.downcast_ref(), Some(SectionReadError::MissingSection(_))) => Ok(None),
@@ -112,14 +113,13 @@ fn object(executable: &Utf8Path) -> Result<Option<llvm::CoverageMappingInfo>, St
 ///
 /// The rules for what is left out are LLVM's (`CoverageMapping::loadFunctionRecord`).
 fn counted(record: &Record, profile: &Profile, seen: &mut FxHashSet<(u64, Vec<usize>)>) -> Option<Function> {
-    let never = vec![0; needed_counters(record)];
     let counts = match profile.counts(record.name_hash, record.structure) {
-        Counts::Known(counts) => counts,
-        Counts::Unknown => &never,
+        Counts::Known(counts) => Some(counts),
+        Counts::Unknown => None,
         Counts::Mismatch => return None,
     };
     if let [(_, Counter::Zero)] = record.regions[..]
-        && counts.first().is_some_and(|c| *c > 0)
+        && counts.and_then(<[u64]>::first).is_some_and(|c| *c > 0)
     {
         // Unused in this codegen unit, used in another one that has the real record.
         return None;
@@ -141,12 +141,6 @@ fn counted(record: &Record, profile: &Profile, seen: &mut FxHashSet<(u64, Vec<us
         calls,
         regions,
     })
-}
-
-fn needed_counters(record: &Record) -> usize {
-    let operands = record.expressions.iter().flat_map(|e| [e.left, e.right]);
-    let counters = record.regions.iter().map(|(_, c)| *c).chain(operands);
-    counters.map(|c| if let Counter::Count(i) = c { i + 1 } else { 0 }).max().unwrap_or(0)
 }
 
 /// Of several records of one function in one executable, the first that is not a placeholder.

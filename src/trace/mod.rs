@@ -34,6 +34,7 @@ mod map;
 mod profile;
 mod render;
 mod report;
+mod trusted;
 #[cfg(test)]
 mod unit;
 

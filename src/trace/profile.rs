@@ -3,7 +3,13 @@
 use super::guarded;
 use crate::error::{Error, Result};
 use camino::Utf8Path;
+use llvm_profparser::instrumentation_profile::InstrProfReader;
+use llvm_profparser::instrumentation_profile::raw_profile::{RawInstrProf32, RawInstrProf64};
+use llvm_profparser::instrumentation_profile::types::InstrumentationProfile;
 use rustc_hash::FxHashMap;
+
+/// Bytes that a profile has for one function, at the least: two hashes, three addresses of 32 bits, how many counters.
+const SMALLEST_RECORD: u64 = 32;
 
 /// The counters of all processes of a run, summed.
 #[derive(Debug, Default)]
@@ -55,7 +61,7 @@ pub(super) fn read(dir: &Utf8Path) -> Result<Profile> {
             profile.unwritten += 1;
             continue;
         }
-        let parsed = guarded(entry.path(), || llvm_profparser::parse_bytes(&bytes).map_err(|e| e.to_string()))?;
+        let parsed = guarded(entry.path(), || parsed(&bytes))?;
         profile.read += 1;
         for record in parsed.records() {
             if let (Some(name), Some(structure)) = (record.name_hash, record.hash) {
@@ -64,6 +70,28 @@ pub(super) fn read(dir: &Utf8Path) -> Result<Profile> {
         }
     }
     Ok(profile)
+}
+
+fn parsed(bytes: &[u8]) -> Result<InstrumentationProfile, String> {
+    let header = if RawInstrProf64::has_format(bytes) {
+        RawInstrProf64::parse_header(bytes)
+    } else if RawInstrProf32::has_format(bytes) {
+        RawInstrProf32::parse_header(bytes)
+    } else {
+        return Err("it is not a raw profile".to_owned());
+    };
+    // The parser makes room for what the header promises, and an allocation that fails can't be caught.
+    let (_, header) = header.map_err(|_| "its header is damaged")?;
+    let promised = [
+        header.data_len.saturating_mul(SMALLEST_RECORD),
+        header.counters_len,
+        header.padding_bytes_before_counters,
+        header.padding_bytes_after_counters,
+    ];
+    if promised.iter().any(|&bytes_promised| bytes_promised > bytes.len() as u64) {
+        return Err("it is shorter than its header says".to_owned());
+    }
+    llvm_profparser::parse_bytes(bytes).map_err(|e| e.to_string())
 }
 
 #[cfg(test)]
@@ -80,6 +108,17 @@ mod unit {
         assert_eq!(p.counts(1, 8), Counts::Known(&[5]));
         assert_eq!(p.counts(1, 9), Counts::Mismatch);
         assert_eq!(p.counts(2, 7), Counts::Unknown);
+    }
+
+    #[test]
+    fn a_profile_that_promises_more_than_it_has_is_refused_before_room_is_made() {
+        let whole = include_bytes!("../../fuzz/corpus/profile/grade.profraw");
+        assert!(parsed(whole).is_ok());
+        // Behind magic, version and the length of the build's identifiers: how many functions.
+        let mut damaged = whole.to_vec();
+        damaged[24..32].copy_from_slice(&(1u64 << 40).to_le_bytes());
+        assert_eq!(parsed(&damaged).unwrap_err(), "it is shorter than its header says");
+        assert_eq!(parsed(b":ir\n").unwrap_err(), "it is not a raw profile");
     }
 
     #[test]

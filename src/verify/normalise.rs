@@ -28,16 +28,16 @@ pub const RULES: &[Rule] = &[
         replacement: "",
         example: ("\u{1b}[31mred\u{1b}[0m", "red"),
     },
-    Rule { name: "line ends", pattern: r"\r\n", replacement: "\n", example: ("a\r\nb", "a\nb") },
+    Rule { name: "line ends", pattern: r"\r+\n", replacement: "\n", example: ("a\r\nb", "a\nb") },
     Rule {
         name: "number of a panicking thread",
-        pattern: r"(thread '[^'\n]*') \(\d+\)",
+        pattern: r"(thread '[^'\n]*')(?: \(\d+\))+",
         replacement: "$1",
         example: ("thread 'a::b' (1234) panicked at", "thread 'a::b' panicked at"),
     },
     Rule {
         name: "number of an unnamed panicking thread",
-        pattern: r"(thread <unnamed>) \(\d+\)",
+        pattern: r"(thread <unnamed>)(?: \(\d+\))+",
         replacement: "$1",
         example: ("thread <unnamed> (77) panicked at", "thread <unnamed> panicked at"),
     },
@@ -160,12 +160,15 @@ fn round(text: &str, paths: &[(String, String)]) -> String {
     text
 }
 
-/// Colours first: they may stand in the middle of a name or a path.
+/// Colours first: they may stand in the middle of a name or a path, and in one another. What begins like one and is none
+/// loses the character that it begins with, so that nothing that is done later can make one of it.
 fn strip_colours(text: &str) -> String {
-    match COMPILED.first() {
-        Some((regex, replacement)) => regex.replace_all(text, *replacement).into_owned(),
-        None => text.to_owned(),
+    let mut text = text.to_owned();
+    for _ in 0..MOST_ROUNDS {
+        let Some((regex, replacement)) = COMPILED.first().filter(|(regex, _)| regex.is_match(&text)) else { break };
+        text = regex.replace_all(&text, *replacement).into_owned();
     }
+    text.replace('\u{1b}', "")
 }
 
 fn map_locations(text: &str, map: &MapLocation<'_>) -> String {
@@ -202,7 +205,8 @@ fn is_whole_name(before: &str, after: &str) -> bool {
     starts_path(before) && !after.starts_with(is_word) && !after.starts_with("::")
 }
 
-/// Replaces each occurrence for which `fits(text before, text after)` holds; of several at one place the longest.
+/// Replaces each occurrence for which `fits(text before, text after)` holds; of several at one place the longest. What stands
+/// before is taken as it is by then: a name behind another that went is looked at once, too.
 fn replace_all(text: &str, list: &[(String, String)], fits: impl Fn(&str, &str) -> bool) -> String {
     let mut list: Vec<&(String, String)> = list.iter().filter(|(from, _)| !from.is_empty()).collect();
     list.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
@@ -212,9 +216,8 @@ fn replace_all(text: &str, list: &[(String, String)], fits: impl Fn(&str, &str) 
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(c) = text[at..].chars().next() {
-        let found = list
-            .iter()
-            .find(|(from, _)| text[at..].starts_with(from.as_str()) && fits(&text[..at], &text[at + from.len()..]));
+        let found =
+            list.iter().find(|(from, _)| text[at..].starts_with(from.as_str()) && fits(&out, &text[at + from.len()..]));
         if let Some((from, to)) = found {
             out.push_str(to);
             at += from.len();
@@ -305,6 +308,16 @@ mod unit {
     }
 
     #[test]
+    fn what_stands_in_or_behind_another_many_times_is_taken_at_once() {
+        let n = Normaliser { paths: vec![pair("/tmp", "<tmp>")], types: vec![pair("gist::", "")], ..Normaliser::default() };
+        assert_eq!(n.apply(&("\u{1b}[".repeat(20) + &"0m".repeat(20))).find('\u{1b}'), None);
+        assert_eq!(n.apply(&("thread 'a'".to_owned() + &" (1)".repeat(20) + "!")), "thread 'a'!");
+        assert_eq!(n.apply(&("\r".repeat(20) + "\n")), "\n");
+        assert_eq!(n.apply(&"/tmp".repeat(20)), "<tmp>".repeat(20));
+        assert_eq!(n.apply(&("gist::".repeat(20) + "A")), "A");
+    }
+
+    #[test]
     fn a_colour_inside_a_name_does_not_hide_it() {
         let n = Normaliser { tests: vec![pair("t::a", "a")], ..Normaliser::default() };
         assert_eq!(n.apply("t::\u{1b}[1ma\u{1b}[0m"), "a");
@@ -315,6 +328,12 @@ mod unit {
             "[ a-z:./<>0-9\n]{0,6}",
             Just("\u{1b}[0m".to_owned()),
             Just("\u{1b}".to_owned()),
+            (1usize..12).prop_map(|depth| "\u{1b}[".repeat(depth) + &"0m".repeat(depth)),
+            (1usize..12).prop_map(|count| "thread 'a'".to_owned() + &" (12)".repeat(count)),
+            (1usize..12).prop_map(|count| "\r".repeat(count) + "\n"),
+            (1usize..12).prop_map(|count| "/tmp".repeat(count)),
+            (1usize..12).prop_map(|count| "gist::tests::".repeat(count)),
+            Just("proptest: FileFailurePersistence::X set, but y\n".to_owned()),
             Just("thread 'a' (12) ".to_owned()),
             Just(" panicked at gist.rs:40:9:".to_owned()),
             Just("gist::tests::".to_owned()),

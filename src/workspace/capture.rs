@@ -109,6 +109,14 @@ pub struct BuiltCrate {
     artifact: Utf8PathBuf,
 }
 
+impl BuiltCrate {
+    /// A library and one of its files (`.rmeta`, `.rlib`).
+    #[must_use]
+    pub fn new(package_id: PackageId, call: RustcCall, file: &Utf8Path) -> BuiltCrate {
+        BuiltCrate { package_id, call, artifact: file.with_extension("") }
+    }
+}
+
 /// Which crate of a bundle an `--extern` stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bundled {
@@ -343,8 +351,8 @@ fn library_records(workspace: &Workspace, artifacts: &[Artifact], records: &Utf8
         .flat_map(|a| a.filenames.iter().map(move |f| (a, f)))
         .filter_map(|(a, f)| {
             let call = RustcCall::read(&wrapper::record_of(f, records)?).ok()?;
-            let artifact = f.with_extension("");
-            Some((artifact.clone(), BuiltCrate { package_id: a.package_id.clone(), call, artifact }))
+            let built = BuiltCrate::new(a.package_id.clone(), call, f);
+            Some((built.artifact.clone(), built))
         })
         .collect()
 }

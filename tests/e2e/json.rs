@@ -25,7 +25,7 @@ fn one_test_is_one_object_with_the_documented_fields() {
     let metrics = &report["metrics"];
     let mut documented = [
         "execution_fidelity",
-        "status_agreement",
+        "cases_agreeing",
         "output_similarity",
         "pass_rate",
         "test_f1",

@@ -57,7 +57,7 @@ fn what_ends_differently_is_shown_as_a_diff_with_partial_credit() {
     let ran = verify(&project, &gist.replace("Ok(a / b)", "Ok(a / b + 1)"), "tests::passes");
     assert_fault(&ran, "output-differs", "-tests::passes: Ok\n-exit: Success\n+tests::passes: Failed\n");
     let metrics = &json(&ran)["metrics"];
-    assert_eq!((&metrics["status_agreement"], &metrics["pass_rate"]), (&0.0.into(), &0.0.into()));
+    assert_eq!((&metrics["cases_agreeing"], &metrics["pass_rate"]), (&0.0.into(), &0.0.into()));
     assert_eq!(metrics["test_f1"], 1.0);
     assert!(metrics["line_existence_rate"].as_f64().unwrap() < 1.0);
 }

@@ -28,6 +28,15 @@ fn programs() -> &'static Utf8Path {
         // Not under the target directory: an ordinary user may have no way there.
         let dir =
             Utf8PathBuf::from_path_buf(std::env::temp_dir()).unwrap().join(format!("e2e-sandbox-{}", std::process::id()));
+        // Nothing that is static is dropped: each run takes away what earlier ones have left.
+        for old in fs_err::read_dir(std::env::temp_dir()).unwrap().flatten() {
+            let name = old.file_name().to_string_lossy().into_owned();
+            if let Some(id) = name.strip_prefix("e2e-sandbox-")
+                && !Utf8Path::new("/proc").join(id).exists()
+            {
+                let _ = std::fs::remove_dir_all(old.path());
+            }
+        }
         fs_err::create_dir_all(&dir).unwrap();
         fs_err::copy(env!("CARGO_BIN_EXE_cargo-gistify"), dir.join("cargo-gistify")).unwrap();
         let source = Utf8Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/sandbox/breakout.rs");

@@ -81,12 +81,17 @@ pub(crate) struct Args {
     /// Bodies that never ran may become stubs; results and page are kept apart [page: docs/corpus-stubs.md]
     #[arg(long)]
     allow_stubs: bool,
+    /// What the tool is told to build and run gists in; results are kept apart, and give the page with --out
+    #[arg(long, value_name = "KIND", requires = "out")]
+    sandbox: Option<String>,
 }
 
 impl Args {
-    /// Where the results go: those with stubs are kept apart.
+    /// Where the results go: those with stubs or in a named sandbox are kept apart.
     fn results(&self, work: &Path) -> PathBuf {
-        work.join(if self.allow_stubs { "results-stubs.jsonl" } else { "results.jsonl" })
+        let stubs = if self.allow_stubs { "-stubs" } else { "" };
+        let sandbox = self.sandbox.as_ref().map_or(String::new(), |kind| format!("-{kind}"));
+        work.join(format!("results{stubs}{sandbox}.jsonl"))
     }
 
     /// The command as the page shows it: what was selected, no paths.
@@ -107,6 +112,9 @@ impl Args {
         }
         if self.allow_stubs {
             out += " --allow-stubs";
+        }
+        if let Some(kind) = &self.sandbox {
+            out += &format!(" --sandbox {kind}");
         }
         out
     }
@@ -168,7 +176,8 @@ impl Session {
             Some(program) => Tool::at(program, work)?,
             None => Tool::build(repository, work)?,
         };
-        tool.allow_stubs = args.allow_stubs;
+        tool.options.extend(args.allow_stubs.then(|| "--allow-stubs".to_owned()));
+        tool.options.extend(args.sandbox.as_ref().map(|kind| format!("--sandbox={kind}")));
         Ok(Self {
             work: work.to_owned(),
             locks: repository.join("xtask/corpus/locks"),
@@ -286,6 +295,7 @@ mod tests {
             report_only: false,
             only_failed: false,
             allow_stubs: false,
+            sandbox: None,
         };
         assert_eq!(args.command(), "cargo xtask corpus --sizes S,XL --crate heck --limit 3");
     }

@@ -16,8 +16,8 @@ pub(crate) struct Tool {
     pub(crate) program: PathBuf,
     /// What `--version` prints.
     pub(crate) version: String,
-    /// It is told `--allow-stubs`.
-    pub(crate) allow_stubs: bool,
+    /// What it is told beside the test: `--allow-stubs`, `--sandbox=KIND`.
+    pub(crate) options: Vec<String>,
 }
 
 /// What the tool did for one test.
@@ -54,7 +54,7 @@ impl Tool {
     pub(crate) fn at(program: &Path, work: &Path) -> Result<Self> {
         let program = fs::canonicalize(program)?;
         let version = output(command(&program).arg("--version"), work, "tool-version")?.trim().to_owned();
-        Ok(Self { program, version, allow_stubs: false })
+        Ok(Self { program, version, options: Vec::new() })
     }
 
     /// Makes it forget what it knows of a crate: builds with coverage, and graphs.
@@ -74,7 +74,7 @@ impl Tool {
         let mut tool = command(&self.program);
         tool.args(["gistify", "--message-format", "json", "--offline", "-m"]);
         tool.arg(checkout.root.join("Cargo.toml")).args(key.target.args());
-        tool.args(self.allow_stubs.then_some("--allow-stubs"));
+        tool.args(&self.options);
         tool.args(["--exact", &key.test]).arg("-o").arg(&gist).current_dir(folder);
         let ended = child::run(&mut tool, &logs, limit)?;
         let stdout = String::from_utf8_lossy(&fs::read(&logs.out)?).into_owned();

@@ -1,0 +1,8 @@
+﻿mod tests {
+    macro_rules! cases {
+        ($name:ident) => { #[test] fn $name() {} };
+    }
+    cases! {
+        one
+    }
+}
