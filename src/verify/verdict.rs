@@ -159,7 +159,9 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
     let dir = utf8(room.path())?;
     let built = match compiler.build(&injected.text, dir, true, Some(&claim.room)) {
         Ok(built) => built,
-        Err(e @ Error::TimeOut { .. }) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+        Err(Error::TimeOut { what, limit_s }) => {
+            return Ok(Verified::fault(Verdict::DoesNotCompile, format!("{what} took longer than {limit_s} s")));
+        }
         Err(e) => return Err(e),
     };
     if !built.ok {

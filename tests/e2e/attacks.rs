@@ -14,11 +14,11 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 const HONEST: &str = "honest_as_the_tool_makes_it";
-/// Seconds for the test, and for rustc.
-const TIMEOUT: &str = "10";
-const BUILD_TIMEOUT: &str = "15";
+/// Time for the test and for rustc: nobody gets all that a bomb may use.
+const IN_TIME: &[&str] = &["--timeout", "20", "--build-timeout", "60"];
+const BOMBS_IN_TIME: &[&str] = &["--timeout", "5", "--build-timeout", "8"];
 /// However long the project's own build takes, one verification is over by then.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(100);
 /// What `verify` itself may need, whatever the gist does.
 const MOST_MEMORY: u64 = 1 << 30;
 
@@ -160,8 +160,7 @@ impl Host {
     /// `cargo gistify verify`, which a limit of the suite's own ends should it not end by itself.
     fn verify(&self, gist: &Utf8Path, test: &str, sandbox: &str, format: &str, more: &[&str]) -> Ran {
         let args = ["verify", gist.as_str(), "--exact", "--test", test, "--message-format", format, "--sandbox", sandbox];
-        let inner =
-            self.project.command(args.iter().chain(&["--timeout", TIMEOUT, "--build-timeout", BUILD_TIMEOUT]).chain(more));
+        let inner = self.project.command(args.iter().chain(more));
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "120"]).arg(inner.get_program()).args(inner.get_args());
         command.current_dir(&self.project.root).stdin(Stdio::null());
@@ -178,8 +177,9 @@ impl Host {
 
     /// What is wrong with what a gist was called, or with how it went.
     fn judged(&self, case: &Case, sandbox: &str) -> Result<(), String> {
+        let time = if case.how == How::Bomb { BOMBS_IN_TIME } else { IN_TIME };
         let start = Instant::now();
-        let ran = self.verify(&self.gist(&case.gist), &case.test, sandbox, "json", &[]);
+        let ran = self.verify(&self.gist(&case.gist), &case.test, sandbox, "json", time);
         let wall = start.elapsed();
         let what = |wrong: &str| format!("{} ({sandbox}): {wrong}\n{}\n{}", case.gist, ran.stdout.trim(), ran.stderr.trim());
         if wall > LONGEST {
