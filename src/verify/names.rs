@@ -73,9 +73,15 @@ pub(super) fn leaves(tree: &[TokenTree]) -> Vec<UnderUse> {
     out
 }
 
+/// Longer paths are kept without their middle.
+const DEEP: usize = 32;
+
 fn under(tree: &[TokenTree], prefix: &[String], out: &mut Vec<UnderUse>) {
     for part in tree.split(|t| is_punct(Some(t), ',')) {
         let mut path = prefix.to_vec();
+        if path.len() > DEEP {
+            path.drain(DEEP / 2..path.len() - 1);
+        }
         let mut name: Option<String> = None;
         let mut renamed = false;
         let mut nested = false;

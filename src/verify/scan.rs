@@ -194,8 +194,28 @@ fn group(tree: Option<&TokenTree>, delimiter: Delimiter) -> Option<&Group> {
     }
 }
 
+/// The most tokens that are looked through for the end of something, so that a long text takes no more than its share of time.
+const FAR: usize = 512;
+
+/// The most tokens that are kept of what was found.
+const KEPT: usize = 200;
+
 fn text(trees: &[TokenTree]) -> String {
-    trees.iter().cloned().collect::<TokenStream>().to_string()
+    first(trees.iter().cloned(), &mut KEPT.clone()).to_string()
+}
+
+/// As many tokens as are left to take.
+fn first(trees: impl Iterator<Item = TokenTree>, left: &mut usize) -> TokenStream {
+    let mut out = TokenStream::new();
+    for tree in trees {
+        let Some(fewer) = left.checked_sub(1) else { break };
+        *left = fewer;
+        out.extend([match tree {
+            TokenTree::Group(group) => Group::new(group.delimiter(), first(group.stream().into_iter(), left)).into(),
+            other => other,
+        }]);
+    }
+    out
 }
 
 /// Without doc comments, which a gist leaves out.
@@ -358,7 +378,7 @@ impl Scan<'_> {
             // What a type captures.
             return;
         }
-        let end = trees.iter().position(|t| is_punct(Some(t), ';')).unwrap_or(trees.len());
+        let end = trees.iter().take(FAR).position(|t| is_punct(Some(t), ';')).unwrap_or(trees.len().min(FAR));
         for UnderUse { path, name, .. } in leaves(&trees[1..end]) {
             let (Some(first), Some(last)) = (path.first(), path.last()) else { continue };
             let (first, last, to) = (first.as_str(), last.as_str(), name.as_str());
@@ -388,7 +408,12 @@ impl Scan<'_> {
     /// An implementation of what assertions lean on.
     fn implementation(&mut self, trees: &[TokenTree], span: Span) {
         let is_end = |t: &TokenTree| group(Some(t), Delimiter::Brace).is_some() || is_punct(Some(t), ';');
-        let Some(end) = trees.iter().position(is_end) else { return };
+        let Some(end) = trees.iter().take(FAR).position(is_end) else {
+            if trees.len() > FAR {
+                self.told(Forbidden::Comparison, span, "impl …".to_owned());
+            }
+            return;
+        };
         let is_for = |i: &usize| word(trees.get(*i)).as_deref() == Some("for") && !is_punct(trees.get(i + 1), '<');
         let Some(at) = (1..end).find(is_for) else { return };
         // The trait's name is the last of its path: what follows is its arguments, if there are any.
@@ -404,8 +429,11 @@ impl Scan<'_> {
                 _ => {}
             }
         }
-        if last.is_some_and(|n| COMPARISONS.contains(&n.as_str())) {
-            self.found(Forbidden::Comparison, span, &trees[..end]);
+        if let Some(n) = last.filter(|n| COMPARISONS.contains(&n.as_str())) {
+            // A gist may have fewer parameters and bounds than the project.
+            let of = &trees[at + 1..end];
+            let whose = of.iter().position(|t| word(Some(t)).as_deref() == Some("where")).map_or(of, |bounds| &of[..bounds]);
+            self.told(Forbidden::Comparison, span, format!("impl {n} for {}", text(whose)));
         }
     }
 
@@ -597,6 +625,26 @@ mod unit {
         let left = beyond(scan("mod core { } #[path = \"x.rs\"] mod a; extern \"C\" { fn b(); }"), &project);
         let left: Vec<Forbidden> = left.into_iter().map(|f| f.kind).collect();
         assert_eq!(left, [Forbidden::ForeignCode, Forbidden::PathAttribute, Forbidden::ModuleFile]);
+    }
+
+    #[test]
+    fn a_comparison_may_have_fewer_bounds_than_the_projects() {
+        let scan = |text| scan(text, &[]).unwrap();
+        let project = scan("impl<T: A> PartialEq<Vec<T>> for B<T> where T: C { }");
+        let left = |text| beyond(scan(text), &project).into_iter().map(|f| f.text).collect::<Vec<_>>();
+        assert!(left("impl<T> std::cmp::PartialEq<Vec<T>> for B<T> { }").is_empty());
+        assert_eq!(left("impl<T> PartialEq<Vec<T>> for C<T> { }"), ["impl PartialEq for C < T >"]);
+    }
+
+    #[test]
+    fn no_text_takes_more_than_its_share_of_time() {
+        let many = |text: &str| format!("m! {{ {} }}", text.repeat(20_000));
+        assert_eq!(kinds(&many("impl, ")).len(), 20_000 - FAR / 2);
+        assert_eq!(kinds(&many("use a, ")), []);
+        let nested = format!("m! {{ {}{} }}", "include!(1, ".repeat(500), ")".repeat(500));
+        let found = scan(&nested, &[]).unwrap();
+        assert_eq!(found.len(), 500);
+        assert!(found.iter().all(|f| f.text.len() < 10 * KEPT));
     }
 
     #[test]
