@@ -199,7 +199,7 @@ fn found(
     coverage: &mut Coverage,
 ) -> Result<Option<(Fitness, String)>> {
     let entry = task.entry(target, options.ignored);
-    let runs = (0..options.runs.max(1)).map(|_| project_run(target, &entry, Some(map), options.timeout));
+    let runs = (0..options.runs.max(1)).map(|_| project_run(target, &entry, Some(map), options.timeout, None));
     let reference = reference(target, &entry, runs.collect::<Result<Vec<_>>>()?, options.timeout, None)?;
     coverage.clone_from(&reference.coverage);
     if coverage.trace_length() == 0 {

@@ -80,6 +80,9 @@ pub(crate) struct MakeArgs {
     /// What gists are built and run in; with `auto`, none where no sandbox works
     #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
     pub(crate) sandbox: SandboxArg,
+    /// Run the project's own test in the sandbox as well
+    #[arg(long)]
+    pub(crate) sandbox_reference: bool,
     /// Print for every line of the gist what the scores count: whether it ran, whether and where the project has it
     #[arg(long)]
     pub(crate) explain: bool,
@@ -138,6 +141,9 @@ pub(crate) struct VerifyArgs {
     /// What the gist is built and run in; with `auto`, one that works here, or an error
     #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
     pub(crate) sandbox: SandboxArg,
+    /// Run the project's own test in the sandbox as well
+    #[arg(long)]
+    pub(crate) sandbox_reference: bool,
     /// Write the result (JSON) here, too
     #[arg(long, value_name = "FILE")]
     pub(crate) json_out: Option<Utf8PathBuf>,
@@ -177,7 +183,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: u64,
     /// Write the list (JSON, one object a line) here, too
-    #[arg(short, long = "output", value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) list: Option<Utf8PathBuf>,
 }
 

@@ -85,7 +85,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         forget_parsed();
         let opened = tasks.iter().try_for_each(|t| t.compile(target));
         let session = match opened.and_then(|()| Session::open(&workspace, target, &sandbox, &stage)) {
-            Ok(session) => session,
+            Ok(session) => session.with_reference_in_sandbox(args.sandbox_reference),
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => {
                 shell.error(&e.to_string());

@@ -37,7 +37,7 @@ pub(super) fn trace(args: &TraceArgs, output: &OutputArgs, shell: &Shell) -> Res
             shell.status("Tracing", &what);
             let entry = task.entry(target, args.selection.ignored);
             let limit = Duration::from_secs(args.timeout);
-            let run = project_run(target, &entry, Some(&map), limit)?;
+            let run = project_run(target, &entry, Some(&map), limit, None)?;
             if run.timed_out() {
                 return Err(entry.time_out(limit));
             }

@@ -35,7 +35,8 @@ pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shel
         Ok(text) => {
             task.compile(target)?;
             let stage = |verb: &str, what: &str| shell.stage(verb, what);
-            let session = Session::open(&workspace, target, &sandbox, &stage)?;
+            let session =
+                Session::open(&workspace, target, &sandbox, &stage)?.with_reference_in_sandbox(args.sandbox_reference);
             cost.rustc_calls += session.prepare_calls();
             cost.stages.extend(&session.stages);
             let options = VerifyOptions {

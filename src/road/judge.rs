@@ -7,13 +7,15 @@ use crate::report::Metrics;
 use crate::sandbox::Kind;
 use crate::score::existence::Options;
 use crate::score::explain::Explanation;
+use crate::score::replay::project_code_ran;
 use crate::task::Task;
+use crate::trace::Coverage;
 use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
 use crate::verify::replay::called_names;
-use crate::verify::run::{REFERENCE_RUNS, project_run, reference};
+use crate::verify::run::{Entry, REFERENCE_RUNS, reference};
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// How a gist is to be verified.
@@ -33,8 +35,8 @@ pub struct VerifyOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
-    /// The test calls functions of the project, and in the gist no function of any of their names was called: the output may be
-    /// replayed from literals.
+    /// The test calls functions of the project, and of the gist no line ran that the project has, outside of the test and of signatures:
+    /// the output may be replayed from literals.
     NothingOfTheProjectRan,
 }
 
@@ -44,7 +46,7 @@ impl Flag {
     pub fn describe(self) -> &'static str {
         match self {
             Flag::NothingOfTheProjectRan => {
-                "none of the project's functions that the test calls ran in the gist: is its output replayed from literals?"
+                "the test calls functions of the project, but no line of theirs ran in the gist: is its output replayed from literals?"
             }
         }
     }
@@ -85,7 +87,7 @@ impl Session<'_> {
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         stage("Tracing", &name);
-        let first = timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), timeout))?;
+        let first = timed(&mut stages, "trace", || self.project_run(&entry, timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
         self.check_trace(&entry, &name, &coverage, &first, timeout)?;
         let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
@@ -93,7 +95,7 @@ impl Session<'_> {
         let site = self.locate(task, &ran)?;
         let mut runs = vec![first];
         for _ in 1..REFERENCE_RUNS {
-            runs.push(timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), limit))?);
+            runs.push(timed(&mut stages, "trace", || self.project_run(&entry, limit))?);
         }
         let varies = runs.iter().filter_map(|run| run.coverage()).any(|other| !other.ran_the_same(&coverage));
         let files = &self.prepared.bundle.map.files;
@@ -125,15 +127,7 @@ impl Session<'_> {
         let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
         let layout = Options { beside, ..self.layout.clone() };
         let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, &coverage));
-        let replayed = verified.run.as_ref().is_some_and(|run| {
-            let ours = |f: &camino::Utf8Path| self.prepared.bundle.map.file(f).is_some();
-            let mut wanted = called_names(&coverage, ours);
-            original.functions().chain(entry.names().iter().map(String::as_str)).for_each(|name| {
-                wanted.remove(name.rsplit("::").next().unwrap_or(name));
-            });
-            let in_gist = called_names(&run.coverage, |f| f.file_name() == Some(crate::compile::FILE_NAME));
-            !wanted.is_empty() && wanted.is_disjoint(&in_gist)
-        });
+        let replayed = self.is_replayed(&verified, &original, &entry, &layout, &coverage);
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
         let sandbox = verified.run.is_some().then(|| self.room.kind());
         let explanation = match options.explain {
@@ -141,6 +135,23 @@ impl Session<'_> {
             false => None,
         };
         Ok(Judged { explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
+    }
+
+    /// Whether the test calls functions of the project, and none of the project's code ran in the gist.
+    fn is_replayed(
+        &self,
+        verified: &Verified,
+        original: &OriginalTest,
+        entry: &Entry,
+        layout: &Options,
+        trace: &Coverage,
+    ) -> bool {
+        let cases = entry.names().iter().map(|n| n.rsplit("::").next().unwrap_or(n));
+        let test: BTreeSet<String> = original.functions().chain(cases).map(str::to_owned).collect();
+        let called = called_names(trace, |f| self.prepared.bundle.map.file(f).is_some());
+        let Some(run) = verified.run.as_ref().filter(|_| !called.is_subset(&test)) else { return false };
+        let Some(counts) = run.line_counts() else { return false };
+        project_code_ran(&self.index, &run.text, layout, &counts, &test).is_ok_and(|ran| !ran)
     }
 
     /// An integration test's crate is a module in a gist of this tool's; who writes a gist by hand may as well leave it at

@@ -58,6 +58,8 @@ pub struct Session<'w> {
     target: Cow<'w, TestTarget>,
     compiler: Compiler,
     room: CleanRoom<'w>,
+    /// The project's own runs are in the room, too.
+    reference_in_room: bool,
     coverage_map: CoverageMap,
     prepared: Prepared,
     index: Index,
@@ -169,6 +171,7 @@ impl<'w> Session<'w> {
             target,
             compiler,
             room: CleanRoom::new(sandbox),
+            reference_in_room: false,
             coverage_map,
             prepared,
             index,
@@ -177,6 +180,12 @@ impl<'w> Session<'w> {
             prepare_calls,
             stages,
         })
+    }
+
+    /// The same with the project's own test run in the sandbox as well, where it may read the project and write to nothing of it.
+    #[must_use]
+    pub fn with_reference_in_sandbox(self, reference_in_room: bool) -> Session<'w> {
+        Session { reference_in_room, ..self }
     }
 
     /// Calls of rustc that all tests share.
@@ -208,7 +217,7 @@ impl<'w> Session<'w> {
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         stage("Tracing", &name);
-        let first = timed(&mut stages, "trace", || project_run(&self.target, &entry, Some(&self.coverage_map), timeout))?;
+        let first = timed(&mut stages, "trace", || self.project_run(&entry, timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
         self.check_trace(&entry, &name, &coverage, &first, timeout)?;
         let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
@@ -218,11 +227,8 @@ impl<'w> Session<'w> {
         let test = self.locate(task, &ran)?;
         let (reduced, rest) = std::thread::scope(|scope| {
             // The other reference runs wait for nothing.
-            let runs = scope.spawn(|| {
-                (1..REFERENCE_RUNS)
-                    .map(|_| project_run(&self.target, &entry, Some(&self.coverage_map), limit))
-                    .collect::<Result<Vec<_>>>()
-            });
+            let runs =
+                scope.spawn(|| (1..REFERENCE_RUNS).map(|_| self.project_run(&entry, limit)).collect::<Result<Vec<_>>>());
             let reduced = timed(&mut stages, "reduce", || self.prepared.reduce(&test, &ran, options.goal, &compiler));
             (reduced, runs.join())
         });
@@ -342,12 +348,18 @@ impl<'w> Session<'w> {
         })
     }
 
+    /// Runs an entry once in the project.
+    fn project_run(&self, entry: &Entry, limit: Duration) -> Result<ProjectRun> {
+        let room = self.reference_in_room.then_some(&self.room);
+        project_run(&self.target, entry, Some(&self.coverage_map), limit, room)
+    }
+
     /// What ran in any of the runs, of which some more are made.
     fn ran_in_more(&self, entry: &Entry, taken: &mut Vec<Coverage>, limit: Duration) -> Result<Ran> {
         let (runs, time) = MORE_RUNS;
         let start = Instant::now();
         for _ in (0..runs).take_while(|_| start.elapsed() < time) {
-            let run = project_run(&self.target, entry, Some(&self.coverage_map), limit)?;
+            let run = self.project_run(entry, limit)?;
             taken.extend(run.coverage().cloned());
         }
         Ok(Ran::new(&self.prepared.bundle, &self.prepared.tree, &Coverage::of_runs(&*taken)))

@@ -197,6 +197,12 @@ impl Index {
         Ok(blocks.iter().map(of_block).sum())
     }
 
+    /// Whether any function of that name has such a line, in any module, type or trait.
+    pub(super) fn has_in_function(&self, name: &str, line: &str) -> bool {
+        let is_called = |key: &str| key.starts_with("fn ") && key.rsplit([':', ' ']).next() == Some(name);
+        self.blocks.iter().any(|((_, key), lines)| is_called(key) && lines.contains_key(line))
+    }
+
     /// The project's block that a block of a gist stands for.
     fn own(&self, block: &super::blocks::Block, options: &Options) -> Option<(usize, String)> {
         let krate = block.krate?;

@@ -13,6 +13,7 @@ pub mod existence;
 pub mod explain;
 mod layout;
 pub mod partial;
+pub mod replay;
 pub mod size;
 pub mod test_f1;
 

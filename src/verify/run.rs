@@ -229,18 +229,33 @@ fn pin_environment(command: &mut Command) {
     }
 }
 
-/// Runs an entry once in the project.
+/// Runs an entry once in the project; with a room, in that, where it may read the project and write to nothing of it.
 ///
 /// # Errors
 /// When the executable can't be started, or its profile can't be read.
-pub fn project_run(target: &TestTarget, entry: &Entry, map: Option<&CoverageMap>, timeout: Duration) -> Result<ProjectRun> {
+pub fn project_run(
+    target: &TestTarget,
+    entry: &Entry,
+    map: Option<&CoverageMap>,
+    timeout: Duration,
+    room: Option<&CleanRoom<'_>>,
+) -> Result<ProjectRun> {
     let profiles = temp_dir()?;
     // Two runs at once must not meet in the same temporary folder.
     let temp = temp_dir()?;
     let mut command = Command::new(&target.executable);
     in_environment(command.current_dir(entry.dir(target)), target, entry);
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
-    let (output, _) = entry.run(command, entry.names(), timeout, None)?;
+    let room = match room {
+        Some(room) => {
+            let mut reach = own_reach(target, &target.executable);
+            reach.read_only.extend([target.call.cwd.clone(), target.package_dir.clone(), entry.dir(target).to_owned()]);
+            reach.writable.extend([utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
+            Some((room, reach))
+        }
+        None => None,
+    };
+    let (output, _) = entry.run(command, entry.names(), timeout, room)?;
     let coverage = match map {
         Some(map) => Some(map.coverage(utf8(profiles.path())?)?),
         None => None,
@@ -293,9 +308,9 @@ pub fn project_run_at(
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     let room = match place {
         Place::Room(room, more) => {
-            let mut reach = own_reach(target, &target.executable, &folder);
+            let mut reach = own_reach(target, &target.executable);
             reach.read_only.extend(more.read_only.iter().cloned());
-            reach.writable.extend([utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
+            reach.writable.extend([folder.to_owned(), utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
             Some((*room, reach))
         }
         _ => None,
@@ -314,12 +329,12 @@ pub fn project_run_at(
     Ok(outcome.masked(&reference.stdout_masks, &reference.stderr_masks))
 }
 
-/// What an executable needs to be started in a folder.
-fn own_reach(target: &TestTarget, executable: &Utf8Path, folder: &Utf8Path) -> Reach {
+/// What an executable needs to be started.
+fn own_reach(target: &TestTarget, executable: &Utf8Path) -> Reach {
     let libraries = target.call.env.iter().filter(|(name, _)| name.contains("LIBRARY_PATH"));
     let libraries = libraries.flat_map(|(_, paths)| paths.split(':')).map(Utf8PathBuf::from);
     let libraries = libraries.filter(|p| p.is_absolute() && p.exists());
-    Reach { read_only: libraries.chain([executable.to_owned()]).collect(), writable: vec![folder.to_owned()] }
+    Reach { read_only: libraries.chain([executable.to_owned()]).collect(), writable: Vec::new() }
 }
 
 /// The environment in which an entry runs in the project.
@@ -471,8 +486,8 @@ pub fn gist_run(claim: &Claim<'_>, gist: &GistRun<'_>, surroundings: Surrounding
     command.env("TMPDIR", temp.path()).env("LLVM_PROFILE_FILE", profiles.path().join("%p%c.profraw"));
     let in_room = match surroundings {
         Surroundings::Nothing => {
-            let mut reach = own_reach(target, gist.executable, folder);
-            reach.writable.extend([utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
+            let mut reach = own_reach(target, gist.executable);
+            reach.writable.extend([folder.to_owned(), utf8(profiles.path())?.to_owned(), utf8(temp.path())?.to_owned()]);
             Some((&claim.room, reach))
         }
         _ => None,

@@ -7,7 +7,7 @@ use super::outcome::{Comparison, ExitClass, Which, compare};
 use super::run::{Entry, GistRan, GistRun, Reference, gist_run};
 use super::scan::{beyond, scan};
 use super::surroundings::{Surroundings, needed};
-use crate::compile::{Checked, Compiler, Diagnostic, temp_dir, utf8};
+use crate::compile::{Checked, Compiler, Diagnostic, FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::gist::read_manifest;
 use crate::score::partial::{Partial, partial};
@@ -15,6 +15,7 @@ use crate::source::map::SourceMap;
 use crate::trace::Coverage;
 use crate::workspace::capture::TestTarget;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The package that a gist with dependencies is: cargo reads it (`insta` asks it for the workspace).
@@ -84,6 +85,15 @@ pub struct VerificationRun {
     pub text: String,
     /// What ran of that.
     pub coverage: Coverage,
+}
+
+impl VerificationRun {
+    /// The count of each executable line of the text; `None` when nothing of it was counted.
+    #[must_use]
+    pub fn line_counts(&self) -> Option<BTreeMap<usize, u64>> {
+        let file = self.coverage.files.iter().position(|f| f.file_name() == Some(FILE_NAME))?;
+        Some(self.coverage.line_counts(file))
+    }
 }
 
 impl Verified {
@@ -228,7 +238,6 @@ fn imports(checked: &Checked, crates: &[String]) -> bool {
 #[cfg(test)]
 mod unit {
     use super::*;
-    use crate::compile::FILE_NAME;
 
     #[test]
     fn cargo_reads_the_package_that_a_gist_is_built_in() {

@@ -5,6 +5,7 @@
 #[cfg(target_os = "linux")]
 mod attacks;
 mod cache;
+mod check;
 mod doctests;
 mod exits;
 mod expansions;

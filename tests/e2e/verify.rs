@@ -127,12 +127,14 @@ fn words_are_counted() {}
 fn output_that_is_replayed_is_flagged() {
     let gist = "pub fn must_divide(_: i32, _: i32) -> i32 { 2 } mod tests { use super::*; #[test] fn passes() {} }";
     let project = Project::new("outcomes");
-    assert!(json(verify(&project, gist, "tests::passes").assert_code(0)).get("flags").is_none());
-    let gist = "macro_rules! must { () => { 2 } } mod tests { fn must_divide_(_: i32, _: i32) -> i32 { must!() }
-        use must_divide_ as must_divide; #[test] fn passes() {} }";
     let told = json(verify(&project, gist, "tests::passes").assert_code(0));
     assert_eq!(told["flags"][0], "nothing-of-the-project-ran");
-    assert!(told["metrics"]["line_existence_rate"].as_f64().unwrap() < 0.7);
+    // The project's own code, moved, is none.
+    let gist = "pub fn must_divide(a: i32, b: i32) -> i32 { divide(a, b).expect(\"a number other than zero\") }
+        mod tests { use super::must_divide; #[test] fn passes() {} }
+        fn divide(a: i32, b: i32) -> Result<i32, String> { if b == 0 { return Err(String::new()); } Ok(a / b) }";
+    let told = json(verify(&project, gist, "tests::passes").assert_code(0));
+    assert!(told.get("flags").is_none(), "{told}");
 }
 
 #[test]
