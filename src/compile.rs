@@ -181,6 +181,12 @@ impl Compiler {
         Compiler { jobs, ..self }
     }
 
+    /// The same, which takes no longer for one call.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Compiler {
+        Compiler { timeout, ..self }
+    }
+
     /// Whether two checks may run at once.
     #[must_use]
     pub fn has_two_jobs(&self) -> bool {
@@ -252,6 +258,10 @@ impl Compiler {
             .env("CARGO_MANIFEST_DIR", dir)
             .env("CARGO_MANIFEST_PATH", dir.join("Cargo.toml"))
             .envs(self.envs.iter().map(|(k, v)| (k, v)));
+        if room.is_some() {
+            // The linker's driver has temporary files, too, and may write nowhere else.
+            command.env("TMPDIR", dir);
+        }
         if !extra.iter().any(|a| a == "-o") {
             command.args(["--out-dir", dir.as_str()]);
         }

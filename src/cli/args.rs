@@ -150,6 +150,9 @@ pub(crate) struct VerifyArgs {
     /// Seconds that one run of the test may take [default: 300; later runs and the gist's ten times the first, at least 20]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    /// Seconds that rustc may take for the gist [default: 300]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) build_timeout: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 use super::args::{ColorChoice, OutputArgs};
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressStyle};
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 
@@ -16,6 +17,15 @@ pub(crate) struct Shell {
 const GREEN: Style = AnsiColor::Green.on_default().bold();
 const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 const RED: Style = AnsiColor::Red.on_default().bold();
+
+/// With control characters written out: what a gist prints, or is called, must not command a terminal.
+fn printable(text: &str) -> Cow<'_, str> {
+    let command = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(command) {
+        return text.into();
+    }
+    text.chars().map(|c| if command(c) { c.escape_default().to_string() } else { c.to_string() }).collect::<String>().into()
+}
 
 impl Shell {
     pub(crate) fn new(output: &OutputArgs) -> Shell {
@@ -39,7 +49,7 @@ impl Shell {
     /// A right-aligned verb and what it is done to.
     pub(crate) fn status(&self, verb: &str, what: &str) {
         if !self.quiet {
-            self.print(&format!("{GREEN}{verb:>12}{GREEN:#} {what}"));
+            self.print(&format!("{GREEN}{verb:>12}{GREEN:#} {}", printable(what)));
         }
     }
 
@@ -68,12 +78,12 @@ impl Shell {
 
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
-            self.print(&format!("{YELLOW}warning{YELLOW:#}: {text}"));
+            self.print(&format!("{YELLOW}warning{YELLOW:#}: {}", printable(text)));
         }
     }
 
     pub(crate) fn error(&self, text: &str) {
-        self.print(&format!("{RED}error{RED:#}: {text}"));
+        self.print(&format!("{RED}error{RED:#}: {}", printable(text)));
     }
 
     /// Starts a progress bar of that many stages, on a terminal.

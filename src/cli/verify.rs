@@ -19,8 +19,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    if args.timeout == Some(0) {
-        return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
+    for (name, value) in [("timeout", args.timeout), ("build-timeout", args.build_timeout)] {
+        if value == Some(0) {
+            return Err(Error::Usage(format!("`--{name} 0` leaves no time at all; give at least 1 second")));
+        }
     }
     let start = Instant::now();
     let sandbox = Sandbox::open(args.sandbox.into())?;
@@ -37,7 +39,12 @@ pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shel
                 Session::open(&workspace, target, &sandbox, &stage)?.with_reference_in_sandbox(args.sandbox_reference);
             cost.rustc_calls += session.prepare_calls();
             cost.stages.extend(&session.stages);
-            let options = VerifyOptions { ignored: args.ignored, timeout: args.timeout.map(Duration::from_secs), explain };
+            let options = VerifyOptions {
+                ignored: args.ignored,
+                timeout: args.timeout.map(Duration::from_secs),
+                build_timeout: args.build_timeout.map(Duration::from_secs),
+                explain,
+            };
             session.judge(task, &text, options, &stage)?
         }
     };

@@ -25,6 +25,8 @@ pub struct VerifyOptions {
     pub ignored: bool,
     /// For one run of the test.
     pub timeout: Option<Duration>,
+    /// For building the gist.
+    pub build_timeout: Option<Duration>,
     /// The figures are explained line by line.
     pub explain: bool,
 }
@@ -77,7 +79,10 @@ impl Session<'_> {
     /// When the test can't be verified against: unsupported, not deterministic, out of time. Faults of the gist are verdicts.
     pub fn judge(&self, task: &Task, gist: &str, options: VerifyOptions, stage: &dyn Fn(&str, &str)) -> Result<Judged> {
         let mut stages = BTreeMap::new();
-        let compiler = self.compiler.afresh();
+        let mut compiler = self.compiler.afresh();
+        if let Some(limit) = options.build_timeout {
+            compiler = compiler.with_timeout(limit);
+        }
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
@@ -110,6 +115,7 @@ impl Session<'_> {
             entry: &entry,
             gist_names: &gist_names,
             crates: &crates,
+            repositories: &self.repositories(),
             project_text: &self.prepared.bundle.text,
             project_map: &self.prepared.bundle.map,
             types: &types,

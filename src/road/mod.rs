@@ -269,6 +269,7 @@ impl<'w> Session<'w> {
             entry: &entry,
             gist_names: &gist_names,
             crates: &crates,
+            repositories: &self.repositories(),
             project_text: &self.prepared.bundle.text,
             project_map: &self.prepared.bundle.map,
             types: &types,

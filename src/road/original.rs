@@ -32,6 +32,13 @@ impl Session<'_> {
         self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect()
     }
 
+    /// The git repositories that dependencies come from.
+    pub(super) fn repositories(&self) -> Vec<String> {
+        let sources = self.workspace.metadata.packages.iter().filter_map(|p| p.source.as_ref());
+        let git = sources.filter_map(|source| source.repr.strip_prefix("git+")?.split(['?', '#']).next());
+        git.map(str::to_owned).collect()
+    }
+
     /// Where the test stands in the bundle.
     pub(super) fn locate(&self, task: &Task, ran: &Ran) -> Result<Site> {
         let bundle = &self.prepared.bundle;

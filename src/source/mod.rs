@@ -8,6 +8,7 @@ pub mod edit;
 pub mod expand;
 pub mod map;
 pub mod mapped;
+pub mod nesting;
 pub mod parse;
 pub mod tokens;
 pub mod transcriber;

@@ -1,6 +1,7 @@
 //! A gist as it lies on the disk: what stands in its place need not be a file, and not a small one.
 
 use super::verdict::Verdict;
+use crate::source::nesting::{DEEPEST, too_deep};
 use camino::Utf8Path;
 use nix::fcntl::OFlag;
 use std::fs::OpenOptions;
@@ -11,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// The text of the gist at `path`, or the fault that it is: nothing there or no file is `no-gist`, a symbolic link (it leads out) and a
-/// file beyond [`MAX_BYTES`] are `forbidden`, bytes that are not UTF-8 do not compile.
+/// file beyond [`MAX_BYTES`] are `forbidden`, bytes that are not UTF-8 do not compile, nor does what is nested too deep.
 ///
 /// # Errors
 /// The fault class, and the reason for people.
@@ -33,10 +34,19 @@ pub fn read_gist(path: &Utf8Path) -> Result<String, (Verdict, String)> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err((Verdict::Forbidden, format!("{path} is larger than {} MiB", MAX_BYTES >> 20)));
     }
-    String::from_utf8(bytes).map_err(|e| {
+    let text = String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
         (Verdict::DoesNotCompile, format!("{path} is not UTF-8 at line {line}"))
-    })
+    })?;
+    if text.trim().is_empty() {
+        return Err(no_gist(format!("there is nothing in {path}")));
+    }
+    match too_deep(&text) {
+        Some(line) => {
+            Err((Verdict::DoesNotCompile, format!("{path} is nested deeper than {DEEPEST} tokens at line {line}")))
+        }
+        None => Ok(text),
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +70,11 @@ mod unit {
         fault("link.rs", Verdict::Forbidden, "/link.rs is a symbolic link, not a file");
         nix::unistd::mkfifo(dir.join("pipe.rs").as_std_path(), nix::sys::stat::Mode::S_IRWXU).unwrap();
         fault("pipe.rs", Verdict::NoGist, "/pipe.rs is no regular file");
+        std::fs::write(dir.join("blank.rs"), " \n\t\n").unwrap();
+        fault("blank.rs", Verdict::NoGist, "there is nothing in /blank.rs");
+        std::fs::write(dir.join("deep.rs"), format!("fn a() {{\n{}{} }}", "[".repeat(1 << 20), "]".repeat(1 << 20)))
+            .unwrap();
+        fault("deep.rs", Verdict::DoesNotCompile, "/deep.rs is nested deeper than 20000 tokens at line 2");
         std::fs::write(dir.join("bytes.rs"), b"fn a() {}\n// \xff").unwrap();
         fault("bytes.rs", Verdict::DoesNotCompile, "/bytes.rs is not UTF-8 at line 2");
         let large = std::fs::File::create(dir.join("large.rs")).unwrap();

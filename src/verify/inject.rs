@@ -13,6 +13,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 
 /// What makes the test.
@@ -350,6 +352,9 @@ fn missing(test: &OriginalTest, reason: String) -> InjectFault {
 fn find<'a>(file: &'a syn::File, test: &OriginalTest) -> Result<Vec<&'a syn::Item>, InjectFault> {
     let name = test.name.rsplit("::").next().unwrap_or_default();
     let missing = |reason: String| missing(test, reason);
+    if file.attrs.iter().any(|attribute| takes_away(&attribute.meta)) {
+        return Err(missing("the file is never compiled".to_owned()));
+    }
     let modules = modules(file, &test.path);
     if modules.is_empty() {
         return Err(missing(format!("there is no module `{}`", test.path.join("::"))));
@@ -431,6 +436,7 @@ fn modules<'a>(file: &'a syn::File, path: &[String]) -> Vec<&'a [syn::Item]> {
 fn all_functions(items: &[syn::Item]) -> Vec<String> {
     items
         .iter()
+        .filter(|item| visible(item))
         .flat_map(|item| match item {
             syn::Item::Fn(f) => vec![f.sig.ident.to_string()],
             syn::Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => all_functions(items),
@@ -441,12 +447,24 @@ fn all_functions(items: &[syn::Item]) -> Vec<String> {
 
 /// Whether an item can be there in a test build: no `cfg` on it is always false.
 fn visible(item: &syn::Item) -> bool {
-    !item_attributes(item).iter().any(|attribute| match &attribute.meta {
-        syn::Meta::List(list) if list.path.is_ident("cfg") => {
-            Predicate::parse(list.tokens.clone()).is_some_and(|p| truth(&p) == Some(false))
+    !item_attributes(item).iter().any(|attribute| takes_away(&attribute.meta))
+}
+
+/// Whether an attribute takes away what it stands on in any test build: a `cfg`, or a `cfg_attr` with one.
+fn takes_away(meta: &syn::Meta) -> bool {
+    let syn::Meta::List(list) = meta else { return false };
+    let comes_to = |tokens: TokenStream| Predicate::parse(tokens).and_then(|p| truth(&p));
+    if list.path.is_ident("cfg") {
+        return comes_to(list.tokens.clone()) == Some(false);
+    }
+    let parts = Punctuated::<syn::Meta, syn::Token![,]>::parse_terminated;
+    match parts.parse2(list.tokens.clone()) {
+        Ok(parts) if list.path.is_ident("cfg_attr") => {
+            let holds = parts.first().is_some_and(|p| comes_to(p.to_token_stream()) == Some(true));
+            holds && parts.iter().skip(1).any(takes_away)
         }
         _ => false,
-    })
+    }
 }
 
 /// What a predicate comes to in any test build, if that is the same for all of them.
@@ -521,6 +539,12 @@ mod unit {
         for cfg in ["any()", "not(test)", "all(test, any())", "false", "not(any(unix, test))"] {
             assert!(inject(&format!("#[cfg({cfg})] mod m {{ #[test] fn t() {{}} }}"), &t).is_err(), "{cfg}");
             assert!(inject(&format!("mod m {{ #[cfg({cfg})] #[test] fn t() {{}} }}"), &t).is_err(), "{cfg}");
+            let twice = format!("mod m {{ #[cfg_attr(test, cfg_attr(all(), allow(x), cfg({cfg})))] #[test] fn t() {{}} }}");
+            assert!(inject(&twice, &t).is_err(), "{cfg}");
+            assert!(
+                reason(&format!("#![cfg({cfg})] mod m {{ #[test] fn t() {{}} }}"), &t)
+                    .ends_with("the file is never compiled")
+            );
         }
         for cfg in ["test", "unix", "all()", "any(test, x)", "not(windows)"] {
             assert!(inject(&format!("#[cfg({cfg})] mod m {{ #[test] fn t() {{}} }}"), &t).is_ok(), "{cfg}");

@@ -6,6 +6,7 @@
 //! | [`mask`] | what differs between runs of the same test, and can be masked |
 //! | [`outcome`] | libtest's output as an outcome, and the comparison of two |
 //! | [`clean_room`] | the sandbox as gists are built and run in it |
+//! | [`embedded`] | what the manifest in a gist's header must not bring in |
 //! | [`gist_file`] | a gist as it lies on the disk |
 //! | [`inject`] | the original test put back into a gist |
 //! | [`replay`] | which functions were called, by name |
@@ -19,9 +20,11 @@
 //! no file.
 
 pub mod clean_room;
+pub mod embedded;
 pub mod gist_file;
 pub mod inject;
 pub mod mask;
+mod names;
 pub mod normalise;
 pub mod outcome;
 pub mod own_files;

@@ -12,6 +12,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use similar::TextDiff;
 use std::collections::BTreeMap;
+use std::fmt::{self, Write};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -219,6 +220,9 @@ pub struct Comparison {
 /// Time for one diff; past it the diff is coarser, never missing.
 const DIFF_TIME: Duration = Duration::from_secs(2);
 
+/// The most of a diff of one text that is kept, in bytes: a gist may print without end.
+const LONGEST_DIFF: usize = 256 << 10;
+
 /// Compares a gist's outcome with the reference outcome. Both are normalised and masked.
 #[must_use]
 pub fn compare(reference: &Outcome, gist: &Outcome) -> Comparison {
@@ -249,12 +253,25 @@ fn unified(what: &str, original: &str, gist: &str) -> String {
     if original == gist {
         return String::new();
     }
-    TextDiff::configure()
-        .timeout(DIFF_TIME)
-        .diff_lines(original, gist)
-        .unified_diff()
-        .header(&format!("original {what}"), &format!("gist {what}"))
-        .to_string()
+    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(original, gist);
+    let mut shown = Bounded(String::new());
+    let whole =
+        write!(shown, "{}", diff.unified_diff().header(&format!("original {what}"), &format!("gist {what}"))).is_ok();
+    if !whole {
+        shown.0.push_str("\n… (the diff is longer)\n");
+    }
+    shown.0
+}
+
+/// A text that takes no more than [`LONGEST_DIFF`].
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        let left = LONGEST_DIFF - self.0.len();
+        self.0.push_str(&more[..more.floor_char_boundary(left)]);
+        if more.len() > left { Err(fmt::Error) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -377,6 +394,15 @@ mod unit {
         assert_eq!(ExitClass::of(Some(3), None, false), ExitClass::Code(3));
         assert_eq!(ExitClass::of(None, Some(6), false), ExitClass::Signal(6));
         assert_eq!(ExitClass::of(None, Some(9), true), ExitClass::TimeOut);
+    }
+
+    #[test]
+    fn a_diff_is_cut_where_it_is_too_long() {
+        let mut base = parse("");
+        base.stdout = "ä\n".repeat(LONGEST_DIFF);
+        let diff = compare(&base, &parse("")).diff;
+        assert!(diff.ends_with("\n… (the diff is longer)\n"));
+        assert!((LONGEST_DIFF..LONGEST_DIFF + 100).contains(&diff.len()), "{}", diff.len());
     }
 
     #[test]

@@ -493,8 +493,9 @@ pub fn gist_run(claim: &Claim<'_>, gist: &GistRun<'_>, surroundings: Surrounding
         _ => None,
     };
     let (output, breach) = entry.run(command, &gist.names, claim.timeout, in_room)?;
-    // A gist could write into its own profile.
-    let coverage = CoverageMap::load(&[gist.executable])?.coverage(utf8(profiles.path())?).unwrap_or_default();
+    // A gist may hold nothing that is counted, or write into its own profile.
+    let profiles = utf8(profiles.path())?;
+    let coverage = CoverageMap::load(&[gist.executable]).and_then(|map| map.coverage(profiles)).unwrap_or_default();
     let lines = line_starts(gist.text);
     let location: Box<super::normalise::MapLocation<'_>> = Box::new(|path, line, column| {
         if path.rsplit('/').next() != Some(FILE_NAME) {

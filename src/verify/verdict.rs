@@ -1,6 +1,7 @@
 //! The verdict on a gist: built, run, compared.
 
 use super::clean_room::CleanRoom;
+use super::embedded::manifest;
 use super::inject::{InjectFault, OriginalTest, inject};
 use super::outcome::{Comparison, ExitClass, Which, compare};
 use super::run::{Entry, GistRan, GistRun, Reference, gist_run};
@@ -118,6 +119,8 @@ pub struct Claim<'a> {
     pub gist_names: &'a [String],
     /// Names of the crates under test.
     pub crates: &'a [String],
+    /// Where the project's own dependencies come from, as far as that is git.
+    pub repositories: &'a [String],
     /// The project as one text: what it does itself is not held against a gist.
     pub project_text: &'a str,
     /// Where that text comes from.
@@ -149,19 +152,26 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         Err(e) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
     };
     // Most gists hold nothing of the kind: then the project, which may be large, need not be read.
-    if !found.is_empty()
-        && let Ok(own) = scan(claim.project_text, claim.crates)
-        && let Some(f) = beyond(found, &own).first()
-    {
+    let mut found = match found.is_empty() {
+        true => found,
+        false => beyond(found, &scan(claim.project_text, claim.crates).unwrap_or_default()),
+    };
+    match manifest(gist, claim.crates, claim.repositories) {
+        Ok(more) => found.extend(more),
+        Err(e) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+    }
+    if let Some(f) = found.iter().find(|f| f.kind.is_self_import()).or(found.first()) {
         let verdict = if f.kind.is_self_import() { Verdict::SelfImport } else { Verdict::Forbidden };
-        return Ok(Verified::fault(verdict, format!("line {}: {}", f.line, f.text)));
+        return Ok(Verified::fault(verdict, f.to_string()));
     }
     let map = map.map(|m| m.edited(&injected.pieces).overlaid(&claim.project_map.edited(&injected.put_back)));
     let room = temp_dir()?;
     let dir = utf8(room.path())?;
     let built = match compiler.build(&injected.text, dir, true, Some(&claim.room)) {
         Ok(built) => built,
-        Err(e @ Error::TimeOut { .. }) => return Ok(Verified::fault(Verdict::DoesNotCompile, e.to_string())),
+        Err(Error::TimeOut { what, limit_s }) => {
+            return Ok(Verified::fault(Verdict::DoesNotCompile, format!("{what} took longer than {limit_s} s")));
+        }
         Err(e) => return Err(e),
     };
     if !built.ok {

@@ -2,6 +2,8 @@
 //!
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
+#[cfg(target_os = "linux")]
+mod attacks;
 mod cache;
 mod check;
 mod doctests;
