@@ -143,7 +143,7 @@ impl Report {
             gist: None,
             verdict: made.verdict.name().to_owned(),
             error: (made.verdict != Verdict::Ok).then(|| made.reason.clone()),
-            sandbox: Some(made.sandbox),
+            sandbox: made.sandbox(),
             flags: Vec::new(),
             metrics: made.metrics.clone(),
             explanation: None,
@@ -206,8 +206,6 @@ pub struct Made {
     pub verdict: Verdict,
     /// Why it is not `ok`.
     pub reason: String,
-    /// What it was built and run in.
-    pub sandbox: Kind,
     /// What ran of it, when it ran.
     pub run: Option<VerificationRun>,
     /// The line that runs it.
@@ -218,6 +216,14 @@ pub struct Made {
     pub stages: BTreeMap<&'static str, f64>,
     /// Calls of rustc.
     pub rustc_calls: usize,
+}
+
+impl Made {
+    /// What it was built and run in, when it was.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<Kind> {
+        self.run.as_ref().map(|run| run.sandbox)
+    }
 }
 
 /// Peak memory of this process, in bytes.

@@ -77,7 +77,7 @@ pub(crate) struct MakeArgs {
     /// Put the source of all dependencies into the gist, except what can't be there: procedural macros, native libraries
     #[arg(long, conflicts_with = "inline")]
     pub(crate) inline_all: bool,
-    /// What gists are built and run in; with `auto`, none where no sandbox works
+    /// What gists are built and run in; with `auto`, none where no sandbox works or a test needs what it closes
     #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
     pub(crate) sandbox: SandboxArg,
     /// Run the project's own test in the sandbox as well

@@ -1,6 +1,6 @@
 //! `cargo gistify TEST`: makes gists.
 
-use super::args::{Cli, MessageFormat};
+use super::args::{Cli, MessageFormat, SandboxArg};
 use super::list::print_json;
 use super::parallel::{in_order, workers};
 use super::places::Places;
@@ -12,7 +12,7 @@ use cargo_gistify::program::{Program, shell_word};
 use cargo_gistify::reduce::Goal;
 use cargo_gistify::report::{Cost, Made, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::{MakeOptions, Session};
-use cargo_gistify::sandbox::{Choice, Sandbox};
+use cargo_gistify::sandbox::{Choice, Kind, Sandbox};
 use cargo_gistify::source::map::SourceMap;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::verdict::Verdict;
@@ -45,6 +45,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     }
     let start = Instant::now();
     let sandbox = sandbox(args.sandbox.into(), shell)?;
+    let open = if args.sandbox == SandboxArg::Auto { Some(Sandbox::open(Choice::None)?) } else { None };
     let inline = match (args.inline_all, args.inline.as_slice()) {
         (true, _) => Inline::All,
         (false, []) => Inline::None,
@@ -85,7 +86,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         forget_parsed();
         let opened = tasks.iter().try_for_each(|t| t.compile(target));
         let session = match opened.and_then(|()| Session::open(&workspace, target, &sandbox, &stage)) {
-            Ok(session) => session.with_reference_in_sandbox(args.sandbox_reference),
+            Ok(session) => session.with_reference_in_sandbox(args.sandbox_reference).with_fallback(open.as_ref()),
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => {
                 shell.error(&e.to_string());
@@ -119,6 +120,13 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
             match made {
                 Ok(made) => {
                     let mut report = Report::made(test, &made, cost);
+                    if made.sandbox() == Some(Kind::None) && sandbox.kind() != Kind::None {
+                        let kind = sandbox.kind().name();
+                        shell.warn(&format!(
+                            "{} needs what the sandbox {kind} closes; its gist was verified without",
+                            task.what()
+                        ));
+                    }
                     report.gist = places.write(&made, target, task, shell)?;
                     if let Some(file) = &args.map {
                         write_atomically(file, map_json(&made.gist.map)?.as_bytes())?;

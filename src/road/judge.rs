@@ -129,7 +129,7 @@ impl Session<'_> {
         let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, &coverage));
         let replayed = self.is_replayed(&verified, &original, &entry, &layout, &coverage);
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
-        let sandbox = verified.run.is_some().then(|| self.room.kind());
+        let sandbox = verified.run.as_ref().map(|run| run.sandbox);
         let explanation = match options.explain {
             true => Some(self.explain(gist, &layout, verified.run.as_ref())?),
             false => None,

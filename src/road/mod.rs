@@ -58,6 +58,8 @@ pub struct Session<'w> {
     target: Cow<'w, TestTarget>,
     compiler: Compiler,
     room: CleanRoom<'w>,
+    /// Where a gist of this tool's is tried that does not do in the room what it does outside.
+    fallback: Option<CleanRoom<'w>>,
     /// The project's own runs are in the room, too.
     reference_in_room: bool,
     coverage_map: CoverageMap,
@@ -171,6 +173,7 @@ impl<'w> Session<'w> {
             target,
             compiler,
             room: CleanRoom::new(sandbox),
+            fallback: None,
             reference_in_room: false,
             coverage_map,
             prepared,
@@ -186,6 +189,13 @@ impl<'w> Session<'w> {
     #[must_use]
     pub fn with_reference_in_sandbox(self, reference_in_room: bool) -> Session<'w> {
         Session { reference_in_room, ..self }
+    }
+
+    /// The same with another sandbox, a more open one, for tests that need what the first one closes. The gists are this tool's own:
+    /// [`Session::judge`] has no use for it.
+    #[must_use]
+    pub fn with_fallback(self, sandbox: Option<&'w Sandbox>) -> Session<'w> {
+        Session { fallback: sandbox.map(CleanRoom::new), ..self }
     }
 
     /// Calls of rustc that all tests share.
@@ -288,7 +298,12 @@ impl<'w> Session<'w> {
         let unverified = unverified(Utf8Path::new(&options.file_name));
         let check = |text: &str, map: &SourceMap, level: Level, claim: &Claim<'_>| -> Result<(Gist, Verified)> {
             let mut gist = finish(text, map, &self.prepared.bundle, &facts)?;
-            let verified = verify(&gist.text, Some(&gist.map), claim, &compiler)?;
+            let mut verified = verify(&gist.text, Some(&gist.map), claim, &compiler)?;
+            if verified.needs == Some(Surroundings::Machine)
+                && let Some(room) = self.fallback
+            {
+                verified = verify(&gist.text, Some(&gist.map), &Claim { room, ..*claim }, &compiler)?;
+            }
             if verified.verdict != Verdict::Ok && std::env::var_os("GISTIFY_DEBUG").is_some() {
                 eprintln!("--- not verified: {}\n{}", verified.verdict.name(), verified.reason);
             }
@@ -339,7 +354,6 @@ impl<'w> Session<'w> {
             gist,
             verdict: verified.verdict,
             reason: verified.reason,
-            sandbox: self.room.kind(),
             run: verified.run,
             run_line,
             metrics,

@@ -4,7 +4,7 @@
 //! the system's libraries need is there at all; Landlock and seccomp stand behind it. [`Kind::Landlock`] is for where
 //! namespaces can't be made: the machine is visible, but closed. [`Kind::None`] only limits and cleans up.
 //!
-//! A boxed command is a chain of processes, all of them this binary until the last ([`stages`]):
+//! A boxed command is a chain of processes, all of them this binary until the last (`stages`):
 //!
 //! ```text
 //! relay      killed with its process group when the time is up

@@ -10,6 +10,7 @@ use super::surroundings::{Surroundings, needed};
 use crate::compile::{Checked, Compiler, Diagnostic, FILE_NAME, temp_dir, utf8};
 use crate::error::{Error, Result};
 use crate::gist::read_manifest;
+use crate::sandbox::Kind;
 use crate::score::partial::{Partial, partial};
 use crate::source::map::SourceMap;
 use crate::trace::Coverage;
@@ -81,6 +82,8 @@ pub struct Verified {
 /// A gist's run.
 #[derive(Debug)]
 pub struct VerificationRun {
+    /// What it was built and run in.
+    pub sandbox: Kind,
     /// What was built: the gist with the original test put back into it.
     pub text: String,
     /// What ran of that.
@@ -105,7 +108,7 @@ impl Verified {
 }
 
 /// What a gist is verified against.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The target of the test in the project.
     pub target: &'a TestTarget,
@@ -221,7 +224,7 @@ pub fn verify(gist: &str, map: Option<&SourceMap>, claim: &Claim<'_>, compiler: 
         }
         _ => comparison.diff.clone(),
     };
-    let run = VerificationRun { text: injected.text, coverage };
+    let run = VerificationRun { sandbox: claim.room.kind(), text: injected.text, coverage };
     let partial = Some(partial(&claim.reference.outcome, &outcome));
     Ok(Verified { verdict, reason, comparison: Some(comparison), partial, run: Some(run), needs })
 }

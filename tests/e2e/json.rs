@@ -51,7 +51,7 @@ fn one_test_is_one_object_with_the_documented_fields() {
     assert!(
         ["build", "bundle", "graph", "trace", "reduce", "verify", "score"].iter().all(|s| cost["stages"][s].is_number())
     );
-    assert_eq!(keys(report), ["cost", "gist", "metrics", "schema", "test", "verdict"]);
+    assert_eq!(keys(report), ["cost", "gist", "metrics", "sandbox", "schema", "test", "verdict"]);
 }
 
 #[test]
