@@ -10,7 +10,7 @@ use crate::trace::{Coverage, CoverageMap};
 use crate::verify::clean_room::{CleanRoom, Reach};
 use crate::verify::outcome::compare;
 use crate::verify::own_files::{list, named_in, strings};
-use crate::verify::run::{Place, REFERENCE_RUNS, project_run, project_run_at, reference};
+use crate::verify::run::{Place, project_run, project_run_at, reference};
 use crate::workspace::capture::TestTarget;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::Serialize;
@@ -38,17 +38,6 @@ pub enum Fitness {
 }
 
 impl Fitness {
-    /// All of them, in the order of a summary.
-    pub const ALL: [Fitness; 7] = [
-        Fitness::Fit,
-        Fitness::Ignored,
-        Fitness::Nondeterministic,
-        Fitness::LocationDependent,
-        Fitness::NeedsMachine,
-        Fitness::TimeOut,
-        Fitness::Unsupported,
-    ];
-
     /// As in results.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -142,12 +131,6 @@ pub struct ScreenOptions {
     pub timeout: Duration,
     /// How often it is run in the project.
     pub runs: usize,
-}
-
-impl Default for ScreenOptions {
-    fn default() -> Self {
-        ScreenOptions { ignored: false, timeout: crate::road::DEFAULT_TIMEOUT, runs: REFERENCE_RUNS }
-    }
 }
 
 /// Screens a test.

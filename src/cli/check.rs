@@ -1,7 +1,7 @@
 //! `cargo gistify check-tests`
 
 use super::args::{CheckArgs, MessageFormat, OutputArgs, ProgramArgs};
-use super::list::print_json;
+use super::list::{NO_TESTS, print_json};
 use super::shell::Shell;
 use super::work::{Work, work};
 use cargo_gistify::error::{Error, ExitCode, Result};
@@ -26,9 +26,7 @@ pub(super) fn check_tests(args: &CheckArgs, output: &OutputArgs, shell: &Shell) 
         work(&args.selection, &ProgramArgs::default(), Inline::None, shell)?;
     let total: usize = targets.iter().map(|(_, tasks)| tasks.len()).sum();
     if total == 0 {
-        shell.error(
-            "the project has no tests; are they behind features (-F, --all-features) or in other packages (--workspace)?",
-        );
+        shell.error(NO_TESTS);
         return Ok(ExitCode::NoTest as u8);
     }
     shell.start_bar(total as u64);

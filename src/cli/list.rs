@@ -11,6 +11,10 @@ use cargo_gistify::workspace::capture::{Build, TestTarget, build};
 use cargo_gistify::workspace::{CargoOptions, Inline, Workspace, relative};
 use tempfile::TempDir;
 
+/// What is said of a project without tests.
+pub(super) const NO_TESTS: &str =
+    "the project has no tests; are they behind features (-F, --all-features) or in other packages (--workspace)?";
+
 /// A project, built, and the tests that were selected in it.
 pub(super) struct Selected {
     pub(super) workspace: Workspace,
@@ -131,9 +135,7 @@ pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> 
         MessageFormat::JsonPretty => print_json(&all, true)?,
     }
     if all.is_empty() {
-        shell.error(
-            "the project has no tests; are they behind features (-F, --all-features) or in other packages (--workspace)?",
-        );
+        shell.error(NO_TESTS);
         return Ok(ExitCode::NoTest as u8);
     }
     Ok(ExitCode::Verified as u8)

@@ -5,7 +5,7 @@ use super::list::print_json;
 use super::parallel::{in_order, workers};
 use super::places::Places;
 use super::shell::Shell;
-use super::work::{Work, work};
+use super::work::{Work, some_time, work};
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::program::{Program, shell_word};
@@ -40,9 +40,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if args.output_path.as_deref().is_some_and(|p| p == "-") && args.explain {
         return Err(Error::Usage("`-o -` and `--explain` both want standard output; choose one".into()));
     }
-    if args.timeout == Some(0) {
-        return Err(Error::Usage("`--timeout 0` leaves no time at all; give at least 1 second".into()));
-    }
+    some_time("timeout", args.timeout)?;
     let start = Instant::now();
     let sandbox = sandbox(args.sandbox.into(), shell)?;
     let open = if args.sandbox == SandboxArg::Auto { Some(Sandbox::open(Choice::None)?) } else { None };

@@ -3,7 +3,7 @@
 use super::args::{MessageFormat, OutputArgs, SelectionArgs, VerifyArgs};
 use super::list::print_json;
 use super::shell::Shell;
-use super::work::{Work, work};
+use super::work::{Work, some_time, work};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::Session;
@@ -19,11 +19,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    for (name, value) in [("timeout", args.timeout), ("build-timeout", args.build_timeout)] {
-        if value == Some(0) {
-            return Err(Error::Usage(format!("`--{name} 0` leaves no time at all; give at least 1 second")));
-        }
-    }
+    some_time("timeout", args.timeout)?;
+    some_time("build-timeout", args.build_timeout)?;
     let start = Instant::now();
     let sandbox = Sandbox::open(args.sandbox.into())?;
     let Work { workspace, targets, _room } = selected(args, shell)?;

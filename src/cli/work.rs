@@ -25,6 +25,14 @@ impl ProgramArgs {
     }
 }
 
+/// A limit of no time at all is a mistake.
+pub(super) fn some_time(name: &str, seconds: Option<u64>) -> Result<()> {
+    if seconds == Some(0) {
+        return Err(Error::Usage(format!("`--{name} 0` leaves no time at all; give at least 1 second")));
+    }
+    Ok(())
+}
+
 /// Builds the project and selects what is worked on.
 pub(super) fn work(selection: &SelectionArgs, program: &ProgramArgs, inline: Inline, shell: &Shell) -> Result<Work> {
     if program.is_meant() {

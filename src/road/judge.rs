@@ -1,6 +1,6 @@
 //! The verdict on any file that says it is the gist of a test, whoever wrote it, and its figures.
 
-use super::{DEFAULT_TIMEOUT, RUNS_WHERE_IT_VARIES, Session, later_limit, timed};
+use super::{RUNS_WHERE_IT_VARIES, Session, timed};
 use crate::error::Result;
 use crate::reduce::ran::Ran;
 use crate::report::Metrics;
@@ -85,12 +85,9 @@ impl Session<'_> {
         }
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
-        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         stage("Tracing", &name);
-        let first = timed(&mut stages, "trace", || self.project_run(&entry, timeout))?;
+        let (first, limit) = timed(&mut stages, "trace", || self.first_run(&entry, &name, options.timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
-        self.check_trace(&entry, &name, &coverage, &first, timeout)?;
-        let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
         let ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage);
         let site = self.locate(task, &ran)?;
         let mut runs = vec![first];
@@ -106,24 +103,8 @@ impl Session<'_> {
         let first_case = entry.names().first().map(|n| self.in_gist(n));
         let original = self.original(&site, first_case.as_ref().unwrap_or(&gist_test));
         let (original, gist_names, beside) = self.as_it_stands(gist, original, entry.names());
-        let crates = self.root_names();
-        let types = self.types();
-        let claim = Claim {
-            target: &self.target,
-            original: &original,
-            reference: &reference,
-            entry: &entry,
-            gist_names: &gist_names,
-            crates: &crates,
-            repositories: &self.repositories(),
-            project_text: &self.prepared.bundle.text,
-            project_map: &self.prepared.bundle.map,
-            types: &types,
-            timeout: limit,
-            runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
-            own: false,
-            room: self.room,
-        };
+        let runs = if varies { RUNS_WHERE_IT_VARIES } else { 1 };
+        let claim = Claim { runs, ..self.claim(&original, &reference, &entry, &gist_names, limit) };
         let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
         let layout = Options { beside, ..self.layout.clone() };
         let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, &coverage));

@@ -18,13 +18,15 @@ use crate::source::map::SourceMap;
 use crate::task::Task;
 use crate::trace::{Coverage, CoverageMap};
 use crate::verify::clean_room::CleanRoom;
+use crate::verify::inject::OriginalTest;
 use crate::verify::own_files::{list, named_behind, strings};
-use crate::verify::run::{Entry, ProjectRun, REFERENCE_RUNS, project_run, reference};
+use crate::verify::run::{Entry, ProjectRun, REFERENCE_RUNS, Reference, project_run, reference};
 use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
 use camino::{Utf8Path, Utf8PathBuf};
+use original::Names;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -66,6 +68,7 @@ pub struct Session<'w> {
     prepared: Prepared,
     index: Index,
     layout: Options,
+    names: Names,
     bundle_lines: usize,
     prepare_calls: usize,
     /// Wall seconds of the shared stages.
@@ -168,6 +171,7 @@ impl<'w> Session<'w> {
             wrappers: wrappers.collect(),
             beside: None,
         };
+        let names = Names::of(&prepared.bundle, workspace);
         Ok(Session {
             workspace,
             target,
@@ -179,6 +183,7 @@ impl<'w> Session<'w> {
             prepared,
             index,
             layout,
+            names,
             bundle_lines,
             prepare_calls,
             stages,
@@ -225,12 +230,9 @@ impl<'w> Session<'w> {
         let compiler = self.compiler.afresh().with_jobs(options.jobs);
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
-        let timeout = options.timeout.unwrap_or(DEFAULT_TIMEOUT);
         stage("Tracing", &name);
-        let first = timed(&mut stages, "trace", || self.project_run(&entry, timeout))?;
+        let (first, limit) = timed(&mut stages, "trace", || self.first_run(&entry, &name, options.timeout))?;
         let coverage = first.coverage().cloned().unwrap_or_default();
-        self.check_trace(&entry, &name, &coverage, &first, timeout)?;
-        let limit = options.timeout.unwrap_or_else(|| later_limit(&first));
 
         stage("Reducing", &name);
         let ran = timed(&mut stages, "map-coverage", || Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage));
@@ -270,24 +272,8 @@ impl<'w> Session<'w> {
             file_name: &options.file_name,
         };
         let original = self.original(&test, gist_names.first().unwrap_or(&gist_test));
-        let crates = self.root_names();
-        let types = self.types();
-        let mut claim = Claim {
-            target: &self.target,
-            original: &original,
-            reference: &reference,
-            entry: &entry,
-            gist_names: &gist_names,
-            crates: &crates,
-            repositories: &self.repositories(),
-            project_text: &self.prepared.bundle.text,
-            project_map: &self.prepared.bundle.map,
-            types: &types,
-            timeout: limit,
-            runs: if varies { RUNS_WHERE_IT_VARIES } else { 1 },
-            own: true,
-            room: self.room,
-        };
+        let runs = if varies { RUNS_WHERE_IT_VARIES } else { 1 };
+        let mut claim = Claim { runs, own: true, ..self.claim(&original, &reference, &entry, &gist_names, limit) };
         // Should the smallest text not verify, wider ones are tried: the last is the whole crate.
         let levels: &[Level] = match options.goal.level {
             Level::Full => &[Level::Items, Level::Bundle],
@@ -379,20 +365,44 @@ impl<'w> Session<'w> {
         Ok(Ran::new(&self.prepared.bundle, &self.prepared.tree, &Coverage::of_runs(&*taken)))
     }
 
-    /// The first run has to have left a profile with something in it.
-    fn check_trace(
-        &self,
-        entry: &Entry,
-        name: &str,
-        coverage: &Coverage,
-        run: &ProjectRun,
+    /// What a gist is verified against, once, and not as this tool's own.
+    fn claim<'c>(
+        &'c self,
+        original: &'c OriginalTest,
+        reference: &'c Reference,
+        entry: &'c Entry,
+        gist_names: &'c [String],
         timeout: Duration,
-    ) -> Result<()> {
-        if run.timed_out() {
-            return Err(entry.time_out(timeout));
+    ) -> Claim<'c> {
+        Claim {
+            target: &self.target,
+            original,
+            reference,
+            entry,
+            gist_names,
+            crates: &self.names.crates,
+            repositories: &self.names.repositories,
+            project_text: &self.prepared.bundle.text,
+            project_map: &self.prepared.bundle.map,
+            types: &self.names.types,
+            timeout,
+            runs: 1,
+            own: false,
+            room: self.room,
         }
+    }
+
+    /// The first run, and how long later ones may take. It has to have left a profile with something in it.
+    fn first_run(&self, entry: &Entry, name: &str, timeout: Option<Duration>) -> Result<(ProjectRun, Duration)> {
+        let limit = timeout.unwrap_or(DEFAULT_TIMEOUT);
+        let run = self.project_run(entry, limit)?;
+        if run.timed_out() {
+            return Err(entry.time_out(limit));
+        }
+        let coverage = run.coverage().cloned().unwrap_or_default();
         if coverage.trace_length() > 0 {
-            return Ok(());
+            let later = timeout.unwrap_or_else(|| later_limit(&run));
+            return Ok((run, later));
         }
         let reason = match run.signal() {
             Some(signal) => format!("it was ended by signal {signal} and left no profile, so what ran is not known"),

@@ -1,6 +1,7 @@
 //! What a gist is held against: the test as the bundle has it, and the names of both sides.
 
 use super::Session;
+use crate::bundle::Bundle;
 use crate::error::{Error, Result};
 use crate::program::MAIN;
 use crate::reduce::nodes::{Kind, NodeId};
@@ -9,6 +10,34 @@ use crate::reduce::site::Site;
 use crate::task::Task;
 use crate::verify::inject::{Helper, Identity, MadeBy, OriginalTest, TestKind};
 use crate::verify::run::Entry;
+use crate::workspace::Workspace;
+
+/// Names that are the same for all gists of a bundle.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// The crate at the root.
+    pub(super) crates: Vec<String>,
+    /// The git repositories that dependencies come from.
+    pub(super) repositories: Vec<String>,
+    /// Type names carry the crate's name: `gist::` stands for that of the crate at the root, `gist::module::` for that of the crate
+    /// which became the module.
+    pub(super) types: Vec<(String, String)>,
+}
+
+impl Names {
+    pub(super) fn of(bundle: &Bundle, workspace: &Workspace) -> Names {
+        let sources = workspace.metadata.packages.iter().filter_map(|p| p.source.as_ref());
+        let git = sources.filter_map(|source| source.repr.strip_prefix("git+")?.split(['?', '#']).next());
+        let prefix =
+            |module: &Option<String>| module.as_ref().map_or_else(|| "gist::".to_owned(), |m| format!("gist::{m}::"));
+        let crates = &bundle.crates;
+        let mut types: Vec<_> = crates.iter().map(|c| (prefix(&c.module), format!("{}::", c.crate_name))).collect();
+        // The root's is the start of all others.
+        types.sort_by_key(|(gist, _)| std::cmp::Reverse(gist.len()));
+        let root = crates.iter().take(1).flat_map(|c| c.names.first().cloned());
+        Names { crates: root.collect(), repositories: git.map(str::to_owned).collect(), types }
+    }
+}
 
 impl Session<'_> {
     /// The test's path in the gist.
@@ -25,18 +54,6 @@ impl Session<'_> {
             [only] => self.in_gist(only),
             _ => self.in_gist(task.name()),
         }
-    }
-
-    /// The name of the crate at the root of the bundle.
-    pub(super) fn root_names(&self) -> Vec<String> {
-        self.prepared.bundle.crates.iter().take(1).flat_map(|c| c.names.first().cloned()).collect()
-    }
-
-    /// The git repositories that dependencies come from.
-    pub(super) fn repositories(&self) -> Vec<String> {
-        let sources = self.workspace.metadata.packages.iter().filter_map(|p| p.source.as_ref());
-        let git = sources.filter_map(|source| source.repr.strip_prefix("git+")?.split(['?', '#']).next());
-        git.map(str::to_owned).collect()
     }
 
     /// Where the test stands in the bundle.
@@ -94,17 +111,5 @@ impl Session<'_> {
         let text = self.text_of(id);
         let at = Some(self.prepared.tree.nodes[id].range.start);
         Some(Helper { path: self.modules(id), identity: Identity::of_text(&text)?, text, at })
-    }
-
-    /// Type names carry the crate's name: `gist::` stands for that of the crate at the root, `gist::module::` for that
-    /// of the crate which became the module.
-    pub(super) fn types(&self) -> Vec<(String, String)> {
-        let crates = &self.prepared.bundle.crates;
-        let prefix =
-            |module: &Option<String>| module.as_ref().map_or_else(|| "gist::".to_owned(), |m| format!("gist::{m}::"));
-        let mut out: Vec<_> = crates.iter().map(|c| (prefix(&c.module), format!("{}::", c.crate_name))).collect();
-        // The root's is the start of all others.
-        out.sort_by_key(|(gist, _)| std::cmp::Reverse(gist.len()));
-        out
     }
 }
