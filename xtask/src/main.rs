@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod jsonl;
 mod llvm_cov;
+mod sandbox;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -30,6 +31,8 @@ enum Task {
     Minimality(corpus::minimality::Args),
     /// Compare the counts of lines with those of `llvm-cov`, write `docs/llvm-cov.md`
     LlvmCov(llvm_cov::Args),
+    /// Measure what each kind of sandbox costs a verification
+    Sandbox(sandbox::Args),
 }
 
 fn main() -> ExitCode {
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         Task::BenchCheck(args) => bench::check::run(&args),
         Task::Minimality(args) => corpus::minimality::run(&args),
         Task::LlvmCov(args) => llvm_cov::run(&args),
+        Task::Sandbox(args) => sandbox::run(&args),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,
