@@ -113,7 +113,7 @@ struct Expander<'t> {
     tree: &'t Tree,
     /// The definitions of each name, in the order of their places.
     macros: BTreeMap<String, Vec<Definition>>,
-    /// Calls expanded so far.
+    /// Definitions that calls were expanded with so far, those that did not take them among them.
     calls: usize,
     /// Tokens that may still be made.
     room: usize,
@@ -142,8 +142,8 @@ impl Expander<'_> {
         let Some(name) = &item.ident else { return };
         let at = name.span().byte_range().start;
         let all = self.macros.entry(plain(name)).or_default();
-        all.push(Definition { at, rules: Macro::new(item.mac.tokens.clone()), by: chain.to_vec() });
-        all.sort_by_key(|definition| definition.at);
+        let behind = all.partition_point(|definition| definition.at <= at);
+        all.insert(behind, Definition { at, rules: Macro::new(item.mac.tokens.clone()), by: chain.to_vec() });
     }
 
     /// What is made by an item; `chain` holds the calls that made it itself. Gives whether all of it is known.
@@ -246,8 +246,7 @@ impl Expander<'_> {
         mut read: impl FnMut(&mut Self, TokenStream, &mut Vec<NodeId>) -> Option<bool>,
     ) -> bool {
         let call = self.place(mac);
-        self.calls += 1;
-        if chain.len() >= DEPTH || self.calls > CALLS {
+        if chain.len() >= DEPTH || self.calls >= CALLS {
             return false;
         }
         let name = mac.path.segments.last().map(|s| plain(&s.ident)).unwrap_or_default();
@@ -282,9 +281,13 @@ impl Expander<'_> {
         let at = self.tree.nodes[chain.first().copied().unwrap_or(call)].range.start;
         let before = all.partition_point(|definition| definition.at <= at);
         let (before, behind) = all.split_at(before);
-        let room = &mut self.room;
-        let made = |definition: &Definition| Some((definition.rules.expand(tokens, room)?, definition.by.clone()));
-        before.iter().rev().chain(behind).find_map(made)
+        let left = CALLS.saturating_sub(self.calls);
+        let (room, calls) = (&mut self.room, &mut self.calls);
+        let made = |definition: &Definition| {
+            *calls += 1;
+            Some((definition.rules.expand(tokens, room)?, definition.by.clone()))
+        };
+        before.iter().rev().chain(behind).take(left).find_map(made)
     }
 
     /// The node of a call.

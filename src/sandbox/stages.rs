@@ -38,6 +38,8 @@ enum Word {
     Fault(String),
     /// The command was ended by a signal; bubblewrap would make a code of it.
     Signal(i32),
+    /// How many tasks there were in bubblewrap's namespace when the command had ended, before the kernel ended the rest.
+    Tasks(u64),
 }
 
 /// This process as a stage of a box, when it was started as one. Called before anything else.
@@ -127,8 +129,9 @@ fn supervised(spec: &mut Spec, rest: &[OsString]) -> Result<(Report, End)> {
                 .into(),
         );
     }
-    // RLIMIT_NPROC counts all tasks of the user, and none of root's. It leaves the watch room to see that there are too many.
-    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(user.as_raw()) + spec.policy.limits.processes + 32);
+    // RLIMIT_NPROC counts all tasks of the user, and none of root's. It holds at twice as many, so that the watch has the time
+    // to see that there are too many: who is refused one more may be gone a moment later.
+    spec.tasks = (!user.is_root()).then(|| tree::tasks_of(Some(user.as_raw())) + 2 * spec.policy.limits.processes);
     let (mut words, to_words) = std::io::pipe().map_err(|e| e.to_string())?;
     fcntl(&to_words, FcntlArg::F_SETFD(FdFlag::empty())).map_err(said)?;
     spec.words = to_words.as_raw_fd();
@@ -154,13 +157,15 @@ fn supervised(spec: &mut Spec, rest: &[OsString]) -> Result<(Report, End)> {
     let words: Vec<Word> = text.lines().filter_map(|l| serde_json::from_str(l).ok()).collect();
     let signal = words.iter().find_map(|w| if let Word::Signal(s) = w { Some(End::Signal(*s)) } else { None });
     let fault = words.iter().find_map(|w| if let Word::Fault(f) = w { Some(f.clone()) } else { None });
+    let left = words.iter().find_map(|w| if let Word::Tasks(n) = w { Some(*n) } else { None });
+    let crowded = left.is_some_and(|n| n > spec.policy.limits.processes).then_some(Breach::Processes);
     let end = signal.unwrap_or(end);
     let by_signal = match end {
         End::Signal(libc::SIGXCPU) => Some(Breach::Cpu),
         End::Signal(libc::SIGXFSZ) => Some(Breach::FileSize),
         _ => None,
     };
-    let breach = watch.breach().or_else(|| cgroup.as_ref()?.breach()).or(by_signal);
+    let breach = watch.breach().or_else(|| cgroup.as_ref()?.breach()).or(by_signal).or(crowded);
     let never = words.is_empty() && breach.is_none() && !watch.abandoned();
     let fault = fault.or_else(|| never.then(|| "the box could not be made".into()));
     Ok((Report { breach, fault }, end))
@@ -270,6 +275,10 @@ impl<'a> Watch<'a> {
 
     /// Ends what the command has left, and waits for it.
     fn end_all(&self) {
+        // A command that can't start one more may end before it is seen how many there are.
+        if self.breach().is_none() && tree::usage(&tree::below()).tasks > self.spec.policy.limits.processes {
+            self.state().breach = Some(Breach::Processes);
+        }
         loop {
             let mut left = tree::below();
             left.extend(self.cgroup.map(Cgroup::processes).unwrap_or_default());
@@ -347,6 +356,7 @@ fn enter(spec: &Spec, rest: &[OsString]) -> Result<ExitCode> {
     });
     match status {
         Ok(status) => {
+            say(&Word::Tasks(tree::tasks_of(None)));
             if let Some(signal) = status.signal() {
                 say(&Word::Signal(signal));
             }

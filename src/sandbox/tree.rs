@@ -48,7 +48,8 @@ pub(super) fn usage(processes: &[i32]) -> Usage {
         let Some(fields) = stat(*pid) else { continue };
         let field = |n: usize| fields.get(n).copied().unwrap_or(0);
         sum.ticks += field(UTIME) + field(UTIME + 1) + field(UTIME + 2) + field(UTIME + 3);
-        sum.tasks += field(THREADS);
+        // One that has ended and was not waited for has no threads, and still counts for the kernel.
+        sum.tasks += field(THREADS).max(1);
         sum.resident += field(RESIDENT) * page_bytes();
     }
     if let Some(own) = stat(std::process::id() as i32) {
@@ -67,13 +68,13 @@ pub(super) fn proportional(processes: &[i32]) -> u64 {
     processes.iter().filter_map(pss).sum::<u64>() << 10
 }
 
-/// Tasks of all processes of a user.
-pub(super) fn tasks_of(user: u32) -> u64 {
+/// Tasks of all processes that are seen here, or of one user's.
+pub(super) fn tasks_of(user: Option<u32>) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
-    let own = entries.flatten().filter(|e| e.metadata().is_ok_and(|m| m.uid() == user));
-    let pids = own.filter_map(|e| e.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: i32| stat(pid)?.get(THREADS).copied()).sum()
+    let is_own = |entry: &std::fs::DirEntry| user.is_none_or(|user| entry.metadata().is_ok_and(|m| m.uid() == user));
+    let pids = entries.flatten().filter(is_own).filter_map(|e| e.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid: i32| Some((*stat(pid)?.get(THREADS)?).max(1))).sum()
 }
 
 /// Fields after the name, which may hold anything.
@@ -99,4 +100,23 @@ pub(super) fn ticks_per_second() -> u64 {
 
 fn sysconf(name: nix::unistd::SysconfVar) -> Option<u64> {
     nix::unistd::sysconf(name).ok().flatten().and_then(|n| u64::try_from(n).ok())
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn a_process_that_has_ended_and_was_not_waited_for_counts() {
+        let mut child = Command::new("true").stdin(Stdio::null()).spawn().unwrap();
+        let pid = child.id() as i32;
+        let state = || read_to_string(format!("/proc/{pid}/stat")).unwrap().rsplit_once(") ").unwrap().1.to_owned();
+        while !state().starts_with('Z') {
+            std::thread::yield_now();
+        }
+        assert_eq!(usage(&[pid]).tasks, 1);
+        child.wait().unwrap();
+        assert_eq!(usage(&[pid]).tasks, 0);
+    }
 }
