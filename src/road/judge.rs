@@ -46,7 +46,7 @@ impl Flag {
     pub fn describe(self) -> &'static str {
         match self {
             Flag::NothingOfTheProjectRan => {
-                "the test calls functions of the project, but no line of theirs ran in the gist: is its output replayed from literals?"
+                "the test calls functions of the project, but by the gist's profile no line of theirs ran: is its output replayed from literals?"
             }
         }
     }
@@ -131,7 +131,8 @@ impl Session<'_> {
         let test: BTreeSet<String> = original.functions().chain(cases).map(str::to_owned).collect();
         let called = called_names(trace, |f| self.prepared.bundle.map.file(f).is_some());
         let Some(run) = verified.run.as_ref().filter(|_| !called.is_subset(&test)) else { return false };
-        let Some(counts) = run.line_counts() else { return false };
+        // A gist that makes its profile unreadable has nothing to show for itself.
+        let Some(counts) = run.line_counts() else { return true };
         project_code_ran(&self.index, &run.text, layout, &counts, &test).is_ok_and(|ran| !ran)
     }
 

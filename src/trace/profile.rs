@@ -1,6 +1,6 @@
 //! Raw profiles: the counters that the instrumented processes wrote when they ended.
 
-use super::guarded;
+use super::{guarded, trusted};
 use crate::error::{Error, Result};
 use camino::Utf8Path;
 use llvm_profparser::instrumentation_profile::InstrProfReader;
@@ -8,8 +8,10 @@ use llvm_profparser::instrumentation_profile::raw_profile::{RawInstrProf32, RawI
 use llvm_profparser::instrumentation_profile::types::InstrumentationProfile;
 use rustc_hash::FxHashMap;
 
-/// Bytes that a profile has for one function, at the least: two hashes, three addresses of 32 bits, how many counters.
-const SMALLEST_RECORD: u64 = 32;
+/// The part of a profile's version that is its number.
+const NUMBER: u64 = 0xffff_ffff;
+/// Set in the version of a profile with a byte for a counter; others have eight. rustc makes none.
+const BYTE_COUNTERS: u64 = 1 << 60;
 
 /// The counters of all processes of a run, summed.
 #[derive(Debug, Default)]
@@ -73,24 +75,40 @@ pub(super) fn read(dir: &Utf8Path) -> Result<Profile> {
 }
 
 fn parsed(bytes: &[u8]) -> Result<InstrumentationProfile, String> {
-    let header = if RawInstrProf64::has_format(bytes) {
-        RawInstrProf64::parse_header(bytes)
+    let (header, pointer) = if RawInstrProf64::has_format(bytes) {
+        (RawInstrProf64::parse_header(bytes), 8)
     } else if RawInstrProf32::has_format(bytes) {
-        RawInstrProf32::parse_header(bytes)
+        (RawInstrProf32::parse_header(bytes), 4)
     } else {
         return Err("it is not a raw profile".to_owned());
     };
     // The parser makes room for what the header promises, and an allocation that fails can't be caught.
-    let (_, header) = header.map_err(|_| "its header is damaged")?;
-    let promised = [
-        header.data_len.saturating_mul(SMALLEST_RECORD),
-        header.counters_len,
-        header.padding_bytes_before_counters,
-        header.padding_bytes_after_counters,
-    ];
-    if promised.iter().any(|&bytes_promised| bytes_promised > bytes.len() as u64) {
-        return Err("it is shorter than its header says".to_owned());
+    let (body, header) = header.map_err(|_| "its header is damaged")?;
+    // Of a function: two hashes, four addresses (five from 11 on), four numbers of 32 bits, up to a multiple of 8.
+    let record: u64 = match header.version & NUMBER {
+        9 | 10 => 16 + 4 * pointer + 16,
+        11 => (16 + 5 * pointer + 16_u64).next_multiple_of(8),
+        other => return Err(format!("it is of version {other}")),
+    };
+    if header.version & BYTE_COUNTERS != 0 {
+        return Err("its counters are bytes".to_owned());
     }
+    let before_names = [
+        header.binary_ids_len,
+        header.data_len.saturating_mul(record),
+        header.padding_bytes_before_counters,
+        header.counters_len.saturating_mul(8),
+        header.padding_bytes_after_counters,
+        header.num_bitmap_bytes,
+        header.padding_bytes_after_bitmap_bytes,
+        header.num_uniform_counters.saturating_mul(8),
+        header.padding_bytes_after_uniform_counters,
+    ];
+    let start = before_names.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
+    let names = usize::try_from(start).ok().and_then(|start| body.get(start..));
+    let behind = names.and_then(|names| names.len().checked_sub(usize::try_from(header.names_len).ok()?));
+    let (Some(names), Some(behind)) = (names, behind) else { return Err("it is shorter than its header says".to_owned()) };
+    trusted::profile_names(names, behind)?;
     llvm_profparser::parse_bytes(bytes).map_err(|e| e.to_string())
 }
 

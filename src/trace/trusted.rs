@@ -1,28 +1,70 @@
 //! What the parser of coverage maps takes on trust, looked at before it is asked.
 //!
 //! It makes room for as many expressions, and for as long a list of paths, as a number in the executable says, and an allocation
-//! that fails can't be caught. So numbers that nothing stands behind are refused here. The layout is LLVM's (`CoverageMappingReader`).
+//! that fails can't be caught. So numbers that nothing stands behind are refused here, and what is compressed is first inflated
+//! up to a limit: it may grow to a thousand times its size. The layout is LLVM's (`CoverageMappingReader`, `InstrProfReader`).
 
 use object::{Object, ObjectSection, ReadCache};
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 
 /// No source file has more lines: lines are gone through one by one.
 const MOST_LINES: u64 = 1 << 21;
 /// Most bytes of the paths of one table, each made absolute.
 const MOST_OF_PATHS: u64 = 1 << 26;
+/// Most bytes of the names of all functions.
+const MOST_OF_NAMES: u64 = 1 << 28;
 /// Bytes of a function's record before its mapping.
 const HEAD: usize = 28;
 /// Bytes of the head of a table of files.
 const TABLE_HEAD: usize = 16;
 
-/// Checks the sections with functions and with paths of an object file; one without them passes.
+/// Checks the sections with functions, with paths and with names of an object file; one without them passes.
 pub(super) fn check(file: std::fs::File) -> Result<(), String> {
     let cache = ReadCache::new(BufReader::new(file));
     // What is no object file is for the parser to say.
     let Ok(object) = object::File::parse(&cache) else { return Ok(()) };
     let section = |names: [&str; 2]| names.iter().find_map(|name| object.section_by_name(name)?.data().ok());
     section(["__llvm_covfun", ".lcovfun"]).map_or(Ok(()), functions)?;
-    section(["__llvm_covmap", ".lcovmap"]).map_or(Ok(()), |data| tables(data, object.is_little_endian()))
+    section(["__llvm_covmap", ".lcovmap"]).map_or(Ok(()), |data| tables(data, object.is_little_endian()))?;
+    section(["__llvm_prf_names", ".lprfn"]).map_or(Ok(()), |mut data| {
+        let mut room = MOST_OF_NAMES;
+        // Zeros are padding.
+        while let Some(at) = data.iter().position(|byte| *byte != 0) {
+            data = names(&data[at..], &mut room)?;
+        }
+        Ok(())
+    })
+}
+
+/// Checks the names of a profile, which end `after` bytes before the end of `data`.
+pub(super) fn profile_names(mut data: &[u8], after: usize) -> Result<(), String> {
+    let mut room = MOST_OF_NAMES;
+    while data.len() > after {
+        data = names(data, &mut room)?;
+    }
+    Ok(())
+}
+
+/// Checks a chunk of names and gives what is behind it.
+fn names<'a>(data: &'a [u8], room: &mut u64) -> Result<&'a [u8], String> {
+    let mut bytes = Bytes(data);
+    let (plain, compressed) = (bytes.number()?, bytes.number()?);
+    match compressed {
+        0 => drop(bytes.take(usize::try_from(plain).unwrap_or(usize::MAX))?),
+        size => *room -= inflated(bytes.take(usize::try_from(size).unwrap_or(usize::MAX))?, *room)?,
+    }
+    Ok(bytes.0)
+}
+
+/// How many bytes that comes to, which may be no more than `most`.
+fn inflated(compressed: &[u8], most: u64) -> Result<u64, String> {
+    let mut stream = flate2::read::ZlibDecoder::new(compressed).take(most + 1);
+    // Where the stream is damaged the parser ends, too.
+    let size = std::io::copy(&mut stream, &mut std::io::sink()).map_err(|e| e.to_string())?;
+    if size > most {
+        return Err(format!("{} compressed bytes come to more than {most}", compressed.len()));
+    }
+    Ok(size)
 }
 
 /// The bytes that are left.
@@ -144,6 +186,9 @@ fn tables(section: &[u8], little_endian: bool) -> Result<(), String> {
         if all > MOST_OF_PATHS {
             return Err(format!("the paths of a table have {all} bytes"));
         }
+        if compressed != 0 {
+            inflated(table.take(usize::try_from(compressed).unwrap_or(usize::MAX))?, MOST_OF_PATHS)?;
+        }
         bytes.align(section.len());
     }
     Ok(())
@@ -180,6 +225,25 @@ mod unit {
     fn a_region_of_endless_lines_is_refused() {
         let e = functions(&record(&[1, 0, 0, 1, 1, 3, 1, 0xff, 0xff, 0xff, 0x7f, 9])).unwrap_err();
         assert_eq!(e, "a region ends in line 268435458");
+    }
+
+    fn compressed(bytes: &[u8]) -> Vec<u8> {
+        let mut stream = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut stream, bytes).unwrap();
+        let data = stream.finish().unwrap();
+        [&[1, data.len() as u8], &data[..]].concat()
+    }
+
+    #[test]
+    fn names_that_grow_without_bounds_are_refused() {
+        let (plain, chunk) = ([&[2, 0], &b"ab"[..]].concat(), compressed(&[0; 1000]));
+        let both = [&plain[..], &chunk, &[7]].concat();
+        let mut room = 1000;
+        assert_eq!(names(&both, &mut room).unwrap(), &both[4..]);
+        assert_eq!((names(&both[4..], &mut room).unwrap(), room), (&[7][..], 0));
+        assert_eq!(names(&chunk, &mut 999).unwrap_err(), format!("{} compressed bytes come to more than 999", chunk.len() - 2));
+        assert_eq!(profile_names(&both, 1), Ok(()));
+        assert!(profile_names(&both, 0).is_err());
     }
 
     #[test]
