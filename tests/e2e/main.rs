@@ -14,6 +14,8 @@ mod gists;
 mod interrupt;
 mod json;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod models;
 mod output;
 mod places;
