@@ -417,8 +417,6 @@ fn spoilt(line: &str, how: &Spoil) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-
     #[test]
     fn spoilt_lines_are_read_without_a_panic(which in any::<usize>(), how in prop::collection::vec(spoil(), 1..12), other in 0..7_usize) {
         let fixtures = fixtures();
