@@ -5,6 +5,7 @@
 //! agent made it; nothing an agent says of itself decides anything.
 
 pub mod atif;
+pub mod chat;
 pub mod secret;
 
 use serde::{Deserialize, Serialize};
