@@ -187,7 +187,8 @@ fn ended(
         return Ended::StepLimit;
     }
     if output.timed_out {
-        return Ended::TimeLimit;
+        // An agent that waits for an endpoint which is down has used up no time of its own.
+        return traffic.and_then(|t| t.last_fault.clone()).unwrap_or(Ended::TimeLimit);
     }
     if let Some(limit) = breach.or_else(|| output.truncated.then(|| "output limit".to_owned())) {
         return Ended::ResourceLimit(limit);
