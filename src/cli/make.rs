@@ -7,6 +7,7 @@ use super::places::Places;
 use super::shell::Shell;
 use super::work::{Work, some_time, work};
 use camino::{Utf8Path, Utf8PathBuf};
+use cargo_gistify::agent::config::BUILTIN;
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::program::{Program, shell_word};
 use cargo_gistify::reduce::Goal;
@@ -41,6 +42,9 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`-o -` and `--explain` both want standard output; choose one".into()));
     }
     some_time("timeout", args.timeout)?;
+    if args.agent.agent.as_deref().is_some_and(|name| name != BUILTIN) {
+        return super::agent::make(cli, shell);
+    }
     let start = Instant::now();
     let sandbox = sandbox(args.sandbox.into(), shell)?;
     let open = if args.sandbox == SandboxArg::Auto { Some(Sandbox::open(Choice::None)?) } else { None };
@@ -165,17 +169,17 @@ fn sandbox(choice: Choice, shell: &Shell) -> Result<Sandbox> {
 }
 
 /// Every text that was parsed stays in memory while somebody may ask where its tokens stand: nobody does between tasks.
-fn forget_parsed() {
+pub(super) fn forget_parsed() {
     proc_macro2::extra::invalidate_current_thread_spans();
 }
 
 /// Faults of the surroundings, which the next test would meet as well.
-fn ends_the_run(e: &Error) -> bool {
+pub(super) fn ends_the_run(e: &Error) -> bool {
     matches!(e, Error::Interrupted | Error::Io { .. })
 }
 
 /// Whether a task is run: ignored ones only when asked for.
-fn is_runnable(task: &Task, ignored: bool, shell: &Shell) -> bool {
+pub(super) fn is_runnable(task: &Task, ignored: bool, shell: &Shell) -> bool {
     let run = ignored || !task.is_ignored();
     if !run {
         shell.warn(&format!("{} is ignored; pass --ignored to make a gist of it", task.name()));

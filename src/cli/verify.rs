@@ -102,7 +102,7 @@ fn only(targets: &[(TestTarget, Vec<Task>)]) -> Result<(&TestTarget, &Task)> {
     }
 }
 
-fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
+pub(super) fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
     let what = task.what();
     let m = &report.metrics;
     let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));

@@ -241,7 +241,10 @@ mod unit {
         let mut room = 1000;
         assert_eq!(names(&both, &mut room).unwrap(), &both[4..]);
         assert_eq!((names(&both[4..], &mut room).unwrap(), room), (&[7][..], 0));
-        assert_eq!(names(&chunk, &mut 999).unwrap_err(), format!("{} compressed bytes come to more than 999", chunk.len() - 2));
+        assert_eq!(
+            names(&chunk, &mut 999).unwrap_err(),
+            format!("{} compressed bytes come to more than 999", chunk.len() - 2)
+        );
         assert_eq!(profile_names(&both, 1), Ok(()));
         assert!(profile_names(&both, 0).is_err());
     }

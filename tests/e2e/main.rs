@@ -3,6 +3,8 @@
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
 #[cfg(target_os = "linux")]
+mod agents;
+#[cfg(target_os = "linux")]
 mod attacks;
 mod cache;
 mod check;
@@ -14,6 +16,8 @@ mod gists;
 mod interrupt;
 mod json;
 mod list;
+#[cfg(target_os = "linux")]
+mod model;
 mod models;
 mod output;
 mod places;
