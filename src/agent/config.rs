@@ -1,11 +1,11 @@
 //! Agents as they are configured: `[agents.NAME]` in `.cargo/gistify.toml` or in a file of one's own, over the presets.
 
+use super::secret::Secret;
 use super::stream::Parser;
 use crate::error::{Error, Result};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The presets, in the form of a user's file.
 const PRESETS: &str = include_str!("presets.toml");
@@ -13,30 +13,6 @@ const PRESETS: &str = include_str!("presets.toml");
 pub const FILE: &str = ".cargo/gistify.toml";
 /// The built-in extractor's name among agents.
 pub const BUILTIN: &str = "builtin";
-
-/// What nobody is to read: it is shown as `…`, and no file gets it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Something secret.
-    #[must_use]
-    pub fn new(value: impl Into<String>) -> Secret {
-        Secret(value.into())
-    }
-
-    /// The secret itself.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
 
 /// How a key is sent to an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,9 +32,9 @@ impl Auth {
     #[must_use]
     pub fn header(self, key: &Secret) -> (&'static str, String) {
         match self {
-            Auth::Bearer => ("authorization", format!("Bearer {}", key.reveal())),
-            Auth::XApiKey => ("x-api-key", key.reveal().to_owned()),
-            Auth::XGoogApiKey => ("x-goog-api-key", key.reveal().to_owned()),
+            Auth::Bearer => ("authorization", format!("Bearer {}", key.expose())),
+            Auth::XApiKey => ("x-api-key", key.expose().to_owned()),
+            Auth::XGoogApiKey => ("x-goog-api-key", key.expose().to_owned()),
         }
     }
 }
@@ -173,10 +149,10 @@ pub fn find(name: &str, file: Option<&Utf8Path>, environment: impl Fn(&str) -> O
     let mut env = BTreeMap::new();
     for (key, text) in &table.env {
         let (value, secret) = value(text)?;
-        secrets.extend(secret.then(|| Secret::new(value.clone())));
-        env.insert(key.clone(), Secret::new(value));
+        secrets.extend(secret.then(|| Secret::new(&value)));
+        env.insert(key.clone(), Secret::new(&value));
     }
-    let key = table.key.as_deref().map(&value).transpose()?.map(|(key, _)| Secret::new(key));
+    let key = table.key.as_deref().map(&value).transpose()?.map(|(key, _)| Secret::new(&key));
     secrets.extend(key.clone());
     Ok(AgentSpec {
         name: name.to_owned(),
@@ -271,14 +247,14 @@ mod unit {
         let claude = in_file(text, "claude").unwrap();
         assert_eq!((claude.model.as_deref(), claude.argv[0].as_str()), (Some("x"), "claude"));
         let mine = in_file(text, "mine").unwrap();
-        assert_eq!((mine.model.as_deref(), mine.env["A"].reveal(), mine.env["IS_SANDBOX"].reveal()), (Some("x"), "b", "1"));
+        assert_eq!((mine.model.as_deref(), mine.env["A"].expose(), mine.env["IS_SANDBOX"].expose()), (Some("x"), "b", "1"));
     }
 
     #[test]
     fn five_lines_are_an_agent() {
         let text = "[agents.mine]\nkind = \"command\"\nargv = [\"my-agent\", \"{prompt_file}\"]\nenv = { TOKEN = \"$KEY\", MODE = \"x\" }\n";
         let spec = in_file(text, "mine").unwrap();
-        assert_eq!((spec.env["TOKEN"].reveal(), spec.env["MODE"].reveal(), spec.secrets.len()), ("s3cret", "x", 1));
+        assert_eq!((spec.env["TOKEN"].expose(), spec.env["MODE"].expose(), spec.secrets.len()), ("s3cret", "x", 1));
         assert!(spec.endpoint.is_none());
     }
 
@@ -303,7 +279,7 @@ mod unit {
     fn a_secret_is_not_shown() {
         let spec = in_file("[agents.a]\nkind = \"command\"\nargv = [\"x\"]\nkey = \"$KEY\"\nenv = { A = \"$KEY\" }\n", "a")
             .unwrap();
-        assert_eq!(spec.key.as_ref().unwrap().reveal(), "s3cret");
+        assert_eq!(spec.key.as_ref().unwrap().expose(), "s3cret");
         assert!(!format!("{spec:?}").contains("s3cret"));
     }
 }

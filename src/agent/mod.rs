@@ -6,12 +6,14 @@
 
 pub mod atif;
 pub mod bridge;
+pub mod chat;
 pub mod config;
 pub mod place;
 pub mod prompt;
 pub mod record;
 pub mod relay;
 pub mod run;
+pub mod secret;
 pub mod stream;
 pub mod workspace;
 

@@ -1,10 +1,11 @@
 //! What is kept of an attempt: files in a folder of its own, each whole or not there, without any secret.
 
 use super::atif::{Agent, Trajectory};
-use super::config::{AgentSpec, Secret};
+use super::config::AgentSpec;
 use super::place::Place;
 use super::prompt::Strategy;
 use super::run::{Attempt, Network, Options, without_secrets};
+use super::secret::Secret;
 use super::workspace::Audit;
 use super::{Ended, ToolKind, Usage};
 use crate::error::{Error, Result};

@@ -5,7 +5,8 @@
 //! down is no fault of the agent's.
 
 use super::Ended;
-use super::config::{Auth, Secret};
+use super::config::Auth;
+use super::secret::Secret;
 use crate::error::{Error, Result};
 use camino::Utf8Path;
 use std::io::{Read, Write};

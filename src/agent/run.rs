@@ -1,9 +1,10 @@
 //! One attempt of an agent that is a program: it is called in its box, what it prints is read as it comes, and limits end it.
 
 use super::bridge::{BRIDGE, FAILED};
-use super::config::{AgentSpec, Secret};
+use super::config::AgentSpec;
 use super::place::{Place, Program, program};
 use super::relay::{Endpoint, Relay, Traffic};
+use super::secret::Secret;
 use super::stream::{Parser, Reader};
 use super::{AgentLimits, Ended, Heard};
 use crate::error::{Error, Result};
@@ -281,7 +282,7 @@ fn command(words: &Words<'_>, program: &Program, bridge: Option<(u16, &Utf8Path)
         inner.env("CARGO_NET_OFFLINE", "true");
     }
     inner.env("HOME", &place.home).env("PATH", path.join(":")).env("NO_COLOR", "1").env("TERM", "dumb");
-    inner.envs(spec.env.iter().map(|(name, value)| (name, words.filled(value.reveal()))));
+    inner.envs(spec.env.iter().map(|(name, value)| (name, words.filled(value.expose()))));
     Ok(inner)
 }
 
@@ -343,7 +344,5 @@ fn trajectory(file: &Utf8Path) -> String {
 /// A text without what nobody is to read.
 #[must_use]
 pub fn without_secrets(text: &str, secrets: &[Secret]) -> String {
-    // Short ones stand in any text, and are none.
-    let secrets = secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= 6);
-    secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "<secret>"))
+    secrets.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
 }

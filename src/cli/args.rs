@@ -49,6 +49,9 @@ pub(crate) enum Command {
     Score(ScoreArgs),
     /// Screen tests: which end the same each time, wherever they run, and why the others do not
     CheckTests(CheckArgs),
+    /// Serve these to coding agents: the Model Context Protocol over standard input and output
+    #[cfg(feature = "mcp")]
+    Mcp(McpArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
     /// Remove what is kept under the target directory: instrumented builds, records, gists, graphs
@@ -60,7 +63,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct MakeArgs {
     #[command(flatten)]
     pub(crate) selection: SelectionArgs,
@@ -199,7 +202,7 @@ pub(crate) struct ScoreArgs {
 }
 
 /// `--test` names the test here, so the target of an integration test goes by another name.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(mut_arg("test", |a| a.long("test-target")))]
 pub(crate) struct VerifyArgs {
     /// The file to verify
@@ -264,6 +267,48 @@ pub(crate) struct CheckArgs {
     /// Write the list (JSON, one object a line) here, too
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) list: Option<Utf8PathBuf>,
+}
+
+#[cfg(feature = "mcp")]
+#[derive(Clone, Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Serve these tools only
+    #[arg(long, value_enum, value_name = "TOOLS", value_delimiter = ',')]
+    pub(crate) tools: Vec<McpTool>,
+    /// Ignored tests are served, too
+    #[arg(long, visible_alias = "include-ignored")]
+    pub(crate) ignored: bool,
+    /// What gists are built and run in. With `auto` those that are verified need one that works here
+    #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
+    pub(crate) sandbox: SandboxArg,
+    /// Run the project's own test in the sandbox as well
+    #[arg(long)]
+    pub(crate) sandbox_reference: bool,
+    /// Seconds that one run of a test may take [default: 300; later runs and a gist's ten times the first, at least 20]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
+    /// Seconds that rustc may take for a gist that is verified [default: 300]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) build_timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) cargo: CargoArgs,
+}
+
+/// A tool of the server.
+#[cfg(feature = "mcp")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum McpTool {
+    /// Which tests there are
+    ListTests,
+    /// What a test runs
+    Trace,
+    /// Who uses an item, and whom it uses
+    Graph,
+    /// Makes a gist
+    Extract,
+    /// The verdict on a gist
+    Verify,
 }
 
 #[derive(Debug, Args)]

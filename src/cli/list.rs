@@ -113,24 +113,31 @@ fn by_library(doctests: Vec<(TestTarget, Doctest)>) -> Vec<(TestTarget, Vec<Test
     out
 }
 
+impl Selected {
+    /// The tests, or with `--doc` the doctests, that are selected.
+    pub(super) fn of(args: &SelectionArgs, shell: &Shell) -> Result<Selected> {
+        if args.cargo.doc {
+            let SelectedDoctests { workspace, doctests, .. } = select_doctests(args, Inline::None, shell)?;
+            return Ok(Selected { workspace, targets: by_library(doctests) });
+        }
+        select(args, Inline::None, shell)
+    }
+
+    /// A target a paragraph, a test a line.
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.targets.iter().flat_map(|(target, tests)| {
+            let s = if tests.len() == 1 { "" } else { "s" };
+            let head = format!("{} {} ({} test{s})", target.package, target.selector(), tests.len());
+            std::iter::once(head).chain(tests.iter().map(|t| format!("    {}", line(t, &self.workspace))))
+        })
+    }
+}
+
 pub(super) fn list(args: &SelectionArgs, output: &OutputArgs, shell: &Shell) -> Result<u8> {
-    let selected = if args.cargo.doc {
-        let SelectedDoctests { workspace, doctests, .. } = select_doctests(args, Inline::None, shell)?;
-        Selected { workspace, targets: by_library(doctests) }
-    } else {
-        select(args, Inline::None, shell)?
-    };
+    let selected = Selected::of(args, shell)?;
     let all: Vec<&Test> = selected.targets.iter().flat_map(|(_, tests)| tests).collect();
     match output.message_format {
-        MessageFormat::Human => {
-            for (target, tests) in &selected.targets {
-                let s = if tests.len() == 1 { "" } else { "s" };
-                anstream::println!("{} {} ({} test{s})", target.package, target.selector(), tests.len());
-                for t in tests {
-                    anstream::println!("    {}", line(t, &selected.workspace));
-                }
-            }
-        }
+        MessageFormat::Human => selected.lines().for_each(|line| anstream::println!("{line}")),
         MessageFormat::Json => all.iter().try_for_each(|t| print_json(t, false))?,
         MessageFormat::JsonPretty => print_json(&all, true)?,
     }

@@ -1,10 +1,11 @@
 //! `cargo gistify TEST`: makes gists.
 
-use super::args::{Cli, MessageFormat, SandboxArg};
+use super::args::{Cli, MakeArgs, MessageFormat, SandboxArg};
 use super::list::print_json;
 use super::parallel::{in_order, workers};
 use super::places::Places;
 use super::shell::Shell;
+use super::verify::rate;
 use super::work::{Work, some_time, work};
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::agent::config::BUILTIN;
@@ -46,14 +47,62 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return super::agent::make(cli, shell);
     }
     let start = Instant::now();
-    let sandbox = sandbox(args.sandbox.into(), shell)?;
-    let open = if args.sandbox == SandboxArg::Auto { Some(Sandbox::open(Choice::None)?) } else { None };
+    let boxes = Boxes::open(args.sandbox, shell)?;
     let inline = match (args.inline_all, args.inline.as_slice()) {
         (true, _) => Inline::All,
         (false, []) => Inline::None,
         (false, names) => Inline::Named(names.to_vec()),
     };
-    let Work { workspace, mut targets, _room } = work(&args.selection, &args.program, inline, shell)?;
+    let work = work(&args.selection, &args.program, inline, shell)?;
+    let code = gists(args, &boxes, work, start, shell, |outcome| match (cli.output.message_format, outcome.made) {
+        (MessageFormat::Human, None) => Ok(()),
+        (MessageFormat::Human, Some(made)) => {
+            summary(outcome.task, outcome.report, made, shell);
+            if let Some(explanation) = &outcome.report.explanation {
+                anstream::print!("{}", explanation.text());
+            }
+            Ok(())
+        }
+        (MessageFormat::Json, _) => print_json(outcome.report, false),
+        (MessageFormat::JsonPretty, _) => print_json(outcome.report, true),
+    })?;
+    Ok(code as u8)
+}
+
+/// What this tool's own gists are built and run in.
+pub(super) struct Boxes {
+    sandbox: Sandbox,
+    /// For tests that need what the first one closes.
+    open: Option<Sandbox>,
+}
+
+impl Boxes {
+    pub(super) fn open(choice: SandboxArg, shell: &Shell) -> Result<Boxes> {
+        let sandbox = sandbox(choice.into(), shell)?;
+        let open = if choice == SandboxArg::Auto { Some(Sandbox::open(Choice::None)?) } else { None };
+        Ok(Boxes { sandbox, open })
+    }
+}
+
+/// What became of one test.
+pub(super) struct Outcome<'a> {
+    pub(super) task: &'a Task,
+    pub(super) report: &'a Report,
+    /// The gist; none when it could not be made.
+    pub(super) made: Option<&'a Made>,
+}
+
+/// Makes the gists of what was selected and writes them to their places; `heard` is told of each in order. Gives the first code
+/// that is not success.
+pub(super) fn gists(
+    args: &MakeArgs,
+    boxes: &Boxes,
+    work: Work,
+    start: Instant,
+    shell: &Shell,
+    mut heard: impl FnMut(Outcome<'_>) -> Result<()>,
+) -> Result<ExitCode> {
+    let Work { workspace, mut targets, _room } = work;
     let build_s = start.elapsed().as_secs_f64();
     for (_, tasks) in &mut targets {
         tasks.retain(|t| is_runnable(t, args.selection.ignored, shell));
@@ -61,7 +110,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     let total: usize = targets.iter().map(|(_, tasks)| tasks.len()).sum();
     if total == 0 {
         shell.error("only ignored tests match; pass --ignored to make gists of them");
-        return Ok(ExitCode::NoTest as u8);
+        return Ok(ExitCode::NoTest);
     }
     if args.map.is_some() && total > 1 {
         return Err(Error::Usage(format!("{total} tests match, and `--map` is for one; name it with --exact")));
@@ -70,16 +119,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     shell.start_bar(TEST_STAGES * total as u64 + TARGET_STAGES * targets.len() as u64);
     let stage = |verb: &str, what: &str| shell.stage(verb, what);
     let mut code = ExitCode::Verified;
-    let mut say = |report: &mut Report, own: ExitCode| {
+    let mut say = |task: &Task, report: &mut Report, made: Option<&Made>, own: ExitCode| {
         report.cost.peak_rss_bytes = peak_rss_bytes();
         if code == ExitCode::Verified {
             code = own;
         }
-        match cli.output.message_format {
-            MessageFormat::Human => Ok(()),
-            MessageFormat::Json => print_json(report, false),
-            MessageFormat::JsonPretty => print_json(report, true),
-        }
+        heard(Outcome { task, report, made })
     };
     // What tests share is charged to the first of them.
     let mut shared = Cost { wall_s: build_s, stages: BTreeMap::from([("build", build_s)]), ..Cost::default() };
@@ -87,14 +132,14 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         let begun = Instant::now();
         forget_parsed();
         let opened = tasks.iter().try_for_each(|t| t.compile(target));
-        let session = match opened.and_then(|()| Session::open(&workspace, target, &sandbox, &stage)) {
-            Ok(session) => session.with_reference_in_sandbox(args.sandbox_reference).with_fallback(open.as_ref()),
+        let session = match opened.and_then(|()| Session::open(&workspace, target, &boxes.sandbox, &stage)) {
+            Ok(session) => session.with_reference_in_sandbox(args.sandbox_reference).with_fallback(boxes.open.as_ref()),
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => {
                 shell.error(&e.to_string());
                 for task in tasks {
                     let cost = std::mem::take(&mut shared);
-                    say(&mut Report::failed(TestId::new(target, task), &e, cost), e.exit_code())?;
+                    say(task, &mut Report::failed(TestId::new(target, task), &e, cost), None, e.exit_code())?;
                 }
                 continue;
             }
@@ -122,8 +167,8 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
             match made {
                 Ok(made) => {
                     let mut report = Report::made(test, &made, cost);
-                    if made.sandbox() == Some(Kind::None) && sandbox.kind() != Kind::None {
-                        let kind = sandbox.kind().name();
+                    if made.sandbox() == Some(Kind::None) && boxes.sandbox.kind() != Kind::None {
+                        let kind = boxes.sandbox.kind().name();
                         shell.warn(&format!(
                             "{} needs what the sandbox {kind} closes; its gist was verified without",
                             task.what()
@@ -137,23 +182,18 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
                         forget_parsed();
                         report.explanation = Some(session.explain(&made.gist.text, session.layout(), made.run.as_ref())?);
                     }
-                    if cli.output.message_format == MessageFormat::Human {
-                        summary(task, &report, &made, shell);
-                        if let Some(explanation) = &report.explanation {
-                            anstream::print!("{}", explanation.text());
-                        }
-                    }
-                    say(&mut report, if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified })
+                    let own = if made.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified };
+                    say(task, &mut report, Some(&made), own)
                 }
                 Err(e) if ends_the_run(&e) => Err(e),
                 Err(e) => {
                     shell.error(&e.to_string());
-                    say(&mut Report::failed(test, &e, cost), e.exit_code())
+                    say(task, &mut Report::failed(test, &e, cost), None, e.exit_code())
                 }
             }
         })?;
     }
-    Ok(code as u8)
+    Ok(code)
 }
 
 /// The sandbox that is asked for. A gist that this tool makes is the user's own code: where no sandbox works it runs as
@@ -203,7 +243,6 @@ fn map_json(map: &SourceMap) -> Result<String> {
 fn summary(task: &Task, report: &Report, made: &Made, shell: &Shell) {
     let what = task.what();
     let m = &report.metrics;
-    let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
     let (code, whole) = (m.code_lines.unwrap_or(0), m.bundle_lines.unwrap_or(0).max(1));
     #[expect(clippy::cast_precision_loss, reason = "line counts are small")]
     let share = 100.0 * code as f64 / whole as f64;

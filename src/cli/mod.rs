@@ -6,6 +6,8 @@ mod check;
 mod clean;
 mod list;
 mod make;
+#[cfg(feature = "mcp")]
+mod mcp;
 mod parallel;
 mod places;
 mod run;
@@ -49,6 +51,8 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         Some(Command::Verify(options)) => verify::verify(options, false, &cli.output, &shell),
         Some(Command::Score(options)) => verify::verify(&options.verify, options.explain, &cli.output, &shell),
         Some(Command::CheckTests(options)) => check::check_tests(options, &cli.output, &shell),
+        #[cfg(feature = "mcp")]
+        Some(Command::Mcp(options)) => mcp::serve(options, &cli.output),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {
@@ -61,8 +65,12 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
 }
 
 fn fail(shell: &Shell, e: &Error) -> u8 {
-    // What cargo and rustc say begins with the same word.
-    let text = e.to_string();
-    shell.error(text.strip_prefix("error: ").unwrap_or(&text));
+    shell.error(&told(e));
     e.exit_code() as u8
+}
+
+/// An error as it is told, without the word for it: what cargo and rustc say begins with the same.
+fn told(e: &Error) -> String {
+    let text = e.to_string();
+    text.strip_prefix("error: ").map_or_else(|| text.clone(), str::to_owned)
 }

@@ -5,7 +5,7 @@ use super::list::print_json;
 use super::shell::Shell;
 use super::work::{Work, some_time, work};
 use cargo_gistify::error::{Error, ExitCode, Result};
-use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
+use cargo_gistify::report::{Cost, Metrics, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::Session;
 use cargo_gistify::road::judge::{Judged, VerifyOptions, unreadable};
 use cargo_gistify::sandbox::Sandbox;
@@ -13,18 +13,47 @@ use cargo_gistify::task::Task;
 use cargo_gistify::verify::gist_file::read_gist;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::Inline;
-use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::wrapper::write_atomically;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+
+/// What helps where several tests match.
+const HOW: &str = "name one with --exact and its target (--lib, --test-target NAME, …)";
 
 pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shell: &Shell) -> Result<u8> {
     some_time("timeout", args.timeout)?;
     some_time("build-timeout", args.build_timeout)?;
     let start = Instant::now();
     let sandbox = Sandbox::open(args.sandbox.into())?;
-    let Work { workspace, targets, _room } = selected(args, shell)?;
-    let (target, task) = only(&targets)?;
+    let work = selected(args, shell)?;
+    let (report, judged) = judged(args, explain, &work, &sandbox, start, shell)?;
+    if let Some(file) = &args.json_out {
+        let text = serde_json::to_string_pretty(&report).map_err(|e| Error::Internal(e.to_string()))?;
+        write_atomically(file, format!("{text}\n").as_bytes())?;
+    }
+    match output.message_format {
+        MessageFormat::Human => {
+            if let Some(explanation) = &judged.explanation {
+                anstream::print!("{}", explanation.text());
+            }
+            summary(work.only(HOW)?.1, &report, &judged, shell);
+        }
+        MessageFormat::Json => print_json(&report, false)?,
+        MessageFormat::JsonPretty => print_json(&report, true)?,
+    }
+    Ok(if judged.verified.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified } as u8)
+}
+
+/// The verdict on the file, as the gist of the one task that there is.
+pub(super) fn judged(
+    args: &VerifyArgs,
+    explain: bool,
+    work: &Work,
+    sandbox: &Sandbox,
+    start: Instant,
+    shell: &Shell,
+) -> Result<(Report, Judged)> {
+    let (target, task) = work.only(HOW)?;
     let build_s = start.elapsed().as_secs_f64();
     let mut cost = Cost { stages: BTreeMap::from([("build", build_s)]), ..Cost::default() };
     let judged = match read_gist(&args.gist) {
@@ -33,7 +62,7 @@ pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shel
             task.compile(target)?;
             let stage = |verb: &str, what: &str| shell.stage(verb, what);
             let session =
-                Session::open(&workspace, target, &sandbox, &stage)?.with_reference_in_sandbox(args.sandbox_reference);
+                Session::open(&work.workspace, target, sandbox, &stage)?.with_reference_in_sandbox(args.sandbox_reference);
             cost.rustc_calls += session.prepare_calls();
             cost.stages.extend(&session.stages);
             let options = VerifyOptions {
@@ -48,21 +77,7 @@ pub(super) fn verify(args: &VerifyArgs, explain: bool, output: &OutputArgs, shel
     cost.wall_s = start.elapsed().as_secs_f64();
     cost.peak_rss_bytes = peak_rss_bytes();
     let report = Report::judged(TestId::new(target, task), args.gist.clone(), &judged, cost);
-    if let Some(file) = &args.json_out {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| Error::Internal(e.to_string()))?;
-        write_atomically(file, format!("{text}\n").as_bytes())?;
-    }
-    match output.message_format {
-        MessageFormat::Human => {
-            if let Some(explanation) = &judged.explanation {
-                anstream::print!("{}", explanation.text());
-            }
-            summary(task, &report, &judged, shell);
-        }
-        MessageFormat::Json => print_json(&report, false)?,
-        MessageFormat::JsonPretty => print_json(&report, true)?,
-    }
-    Ok(if judged.verified.verdict == Verdict::Ok { ExitCode::Verified } else { ExitCode::Unverified } as u8)
+    Ok((report, judged))
 }
 
 /// The project, built, with what `--test` selects.
@@ -83,29 +98,27 @@ fn selected(args: &VerifyArgs, shell: &Shell) -> Result<Work> {
     work(&selection, &args.program, Inline::None, shell)
 }
 
-/// The one task that was selected; a whole path wins over parts of others.
-fn only(targets: &[(TestTarget, Vec<Task>)]) -> Result<(&TestTarget, &Task)> {
-    let all: Vec<(&TestTarget, &Task)> =
-        targets.iter().flat_map(|(target, tasks)| tasks.iter().map(move |t| (target, t))).collect();
-    match all.as_slice() {
-        [only] => Ok(*only),
-        several => {
-            let names: Vec<String> =
-                several.iter().take(5).map(|(target, t)| format!("{} ({})", t.what(), target.selector())).collect();
-            let more = if several.len() > names.len() { ", …" } else { "" };
-            Err(Error::Usage(format!(
-                "{} tests match; name one with --exact and its target (--lib, --test-target NAME, …): {}{more}",
-                several.len(),
-                names.join(", ")
-            )))
-        }
-    }
+/// A rate as it is shown; what could not be measured is a dash.
+pub(super) fn rate(r: Option<f64>) -> String {
+    r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"))
+}
+
+/// The figures of a gist that was judged, in one line.
+pub(super) fn scores(m: &Metrics) -> String {
+    format!(
+        "fidelity {}, line execution {} ({} of what can run), line existence {}, test F1 {}, stubs {}",
+        rate(m.execution_fidelity),
+        rate(m.line_execution_rate),
+        rate(m.line_execution_rate_possible),
+        rate(m.line_existence_rate),
+        rate(m.test_f1),
+        m.stubs.unwrap_or(0)
+    )
 }
 
 pub(super) fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
     let what = task.what();
     let m = &report.metrics;
-    let rate = |r: Option<f64>| r.map_or_else(|| "-".to_owned(), |r| format!("{r:.2}"));
     match judged.verified.verdict {
         Verdict::Ok => shell.status("Verified", &format!("{what} in {:.2}s", report.cost.wall_s)),
         verdict => {
@@ -118,18 +131,7 @@ pub(super) fn summary(task: &Task, report: &Report, judged: &Judged, shell: &She
     if m.line_existence_rate.is_none() {
         return;
     }
-    shell.status(
-        "Scores",
-        &format!(
-            "fidelity {}, line execution {} ({} of what can run), line existence {}, test F1 {}, stubs {}",
-            rate(m.execution_fidelity),
-            rate(m.line_execution_rate),
-            rate(m.line_execution_rate_possible),
-            rate(m.line_existence_rate),
-            rate(m.test_f1),
-            m.stubs.unwrap_or(0)
-        ),
-    );
+    shell.status("Scores", &scores(m));
     if m.cases_agreeing.is_some() {
         shell.status(
             "Partial",

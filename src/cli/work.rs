@@ -18,6 +18,26 @@ pub(super) struct Work {
     pub(super) _room: Option<TempDir>,
 }
 
+impl Work {
+    /// The one task that was selected.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] with the names when there are several, and `how` to name one.
+    pub(super) fn only(&self, how: &str) -> Result<(&TestTarget, &Task)> {
+        let all: Vec<(&TestTarget, &Task)> =
+            self.targets.iter().flat_map(|(target, tasks)| tasks.iter().map(move |t| (target, t))).collect();
+        match all.as_slice() {
+            [only] => Ok(*only),
+            several => {
+                let names: Vec<String> =
+                    several.iter().take(5).map(|(target, t)| format!("{} ({})", t.what(), target.selector())).collect();
+                let more = if several.len() > names.len() { ", …" } else { "" };
+                Err(Error::Usage(format!("{} tests match; {how}: {}{more}", several.len(), names.join(", "))))
+            }
+        }
+    }
+}
+
 impl ProgramArgs {
     /// Whether a program is meant, and no test.
     pub(super) fn is_meant(&self) -> bool {

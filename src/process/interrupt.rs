@@ -59,6 +59,14 @@ pub fn check() -> Result<()> {
     if INTERRUPTED.load(Ordering::SeqCst) { Err(Error::Interrupted) } else { Ok(()) }
 }
 
+/// Ends all children and whatever waits for them, as a signal does: for who notices by other means that nobody waits any more. Says
+/// whether that was so before.
+pub fn raise() -> bool {
+    let before = INTERRUPTED.swap(true, Ordering::SeqCst);
+    groups().iter().for_each(|g| kill(*g));
+    before
+}
+
 /// Starts handling SIGINT, SIGTERM and SIGHUP. Call once, from the binary.
 ///
 /// # Errors
@@ -69,9 +77,7 @@ pub fn install() -> Result<()> {
         .map_err(Error::io("failed to install signal handlers"))?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            let again = INTERRUPTED.swap(true, Ordering::SeqCst);
-            groups().iter().for_each(|g| kill(*g));
-            if again {
+            if raise() {
                 std::process::exit(i32::from(ExitCode::Interrupted as u8));
             }
             std::thread::spawn(|| {

@@ -15,6 +15,7 @@ mod imports;
 pub mod made;
 mod makers;
 mod narrow;
+pub mod neighbours;
 pub mod nodes;
 mod paths;
 mod plan;

@@ -188,7 +188,7 @@ fn a_key_never_reaches_a_file() {
     let config = format!("[agents.leak]\nkind = \"command\"\nargv = {argv}\nenv = {{ TOKEN = \"$PLANTED\" }}\n");
     let (ran, _) = bench.run(&config, "leak", &[]);
     ran.assert_code(100);
-    assert!(bench.file("stdout.log").contains("<secret>"));
+    assert!(bench.file("stdout.log").contains("[key]"));
     for (path, text) in bench.kept() {
         assert!(!text.contains(KEY), "{path}");
     }

@@ -45,22 +45,34 @@ fn wait(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// No process has the project's mark in its environment.
-fn assert_no_process(project: &Project, moment: &str) {
+/// The command lines of the processes that have the project's mark in their environment.
+fn marked(project: &Project) -> Vec<String> {
     let mark = project.mark();
-    let marked = || -> Vec<String> {
-        let processes = fs_err::read_dir("/proc").unwrap().filter_map(|e| Some(e.ok()?.path()));
-        processes
-            .filter(|p| std::fs::read(p.join("environ")).is_ok_and(|e| e.split(|b| *b == 0).any(|v| v == mark.as_bytes())))
-            .map(|p| String::from_utf8_lossy(&std::fs::read(p.join("cmdline")).unwrap_or_default()).replace('\0', " "))
-            .collect()
-    };
-    // What was killed may not be reaped yet.
+    let processes = fs_err::read_dir("/proc").unwrap().filter_map(|e| Some(e.ok()?.path()));
+    processes
+        .filter(|p| std::fs::read(p.join("environ")).is_ok_and(|e| e.split(|b| *b == 0).any(|v| v == mark.as_bytes())))
+        .map(|p| String::from_utf8_lossy(&std::fs::read(p.join("cmdline")).unwrap_or_default()).replace('\0', " "))
+        .collect()
+}
+
+/// A process of the project's runs whose command line has that part.
+#[cfg(feature = "mcp")]
+pub(crate) fn wait_for_process(project: &Project, part: &str) {
     let start = Instant::now();
-    while !marked().is_empty() && start.elapsed() < Duration::from_secs(5) {
+    while !marked(project).iter().any(|line| line.contains(part)) {
+        assert!(start.elapsed() < Duration::from_secs(60), "no process with {part}: {:?}", marked(project));
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(marked().is_empty(), "left at {moment}: {:?}", marked());
+}
+
+/// No process has the project's mark in its environment.
+pub(crate) fn assert_no_process(project: &Project, moment: &str) {
+    // What was killed may not be reaped yet.
+    let start = Instant::now();
+    while !marked(project).is_empty() && start.elapsed() < Duration::from_secs(5) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(marked(project).is_empty(), "left at {moment}: {:?}", marked(project));
 }
 
 fn assert_empty(dir: &camino::Utf8Path) {

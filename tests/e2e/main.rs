@@ -16,6 +16,8 @@ mod gists;
 mod interrupt;
 mod json;
 mod list;
+#[cfg(feature = "mcp")]
+mod mcp;
 #[cfg(target_os = "linux")]
 mod model;
 mod models;
