@@ -26,11 +26,22 @@ pub(super) fn event(notes: &mut Notes, event: &Value, dialect: Dialect) {
             notes.model(event["model"].as_str());
             notes.version(event["claude_code_version"].as_str().or(event["qwen_code_version"].as_str()));
         }
+        Some("system") if event["subtype"] == "api_retry" => retry(notes, event),
         Some("assistant") => assistant(notes, event, dialect),
         Some("user") => user(notes, event),
         Some("result") => result(notes, event, dialect),
         _ => {}
     }
+}
+
+/// It asks the endpoint again, for minutes: whoever ends it by then knows why nothing came.
+fn retry(notes: &mut Notes, event: &Value) {
+    let (status, words) = (event["error_status"].as_u64(), event["error"].as_str().unwrap_or("no answer"));
+    let words = status.map_or_else(|| words.to_owned(), |status| format!("{words} (status {status})"));
+    notes.fault(match fault(status, &words) {
+        Ended::Failed(words) => Ended::ModelUnavailable(words),
+        told => told,
+    });
 }
 
 /// A part of an answer of the model; parts of one answer have the same name.

@@ -203,7 +203,9 @@ fn every_agent_has_a_run_that_is_done_and_some_that_say_what_was_wrong() {
             "limited" if agent == "qwen" => assert_eq!(ended, None),
             "limited" => assert_eq!(ended, Some(Ended::StepLimit), "{agent}"),
             "refused" => assert!(matches!(ended, Some(Ended::NoKey(_))), "{agent}: {ended:?}"),
-            "down" | "broken" => assert!(matches!(ended, Some(Ended::ModelUnavailable(_))), "{agent}: {ended:?}"),
+            "down" | "broken" | "retrying" => {
+                assert!(matches!(ended, Some(Ended::ModelUnavailable(_))), "{agent}: {ended:?}")
+            }
             other => panic!("{other}"),
         }
         assert_eq!(heard.agent_steps() == 0, !["good", "edit", "limited"].contains(&how), "{agent} {how}");
