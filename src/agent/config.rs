@@ -47,6 +47,10 @@ pub enum Kind {
     Builtin,
     /// A program that is called with a prompt.
     Command,
+    /// This tool's own small agent, over an endpoint that speaks as OpenAI's chat completions.
+    Chat,
+    /// One request to such an endpoint, with all files that the test's run touches.
+    Static,
 }
 
 /// `[agents.NAME]`, as it is written.
@@ -63,6 +67,7 @@ struct Table {
     auth: Option<Auth>,
     key: Option<String>,
     show: Option<Vec<Utf8PathBuf>>,
+    tools: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -101,6 +106,8 @@ pub struct AgentSpec {
     pub key: Option<Secret>,
     /// Files and folders that the agent may read beside its own program.
     pub show: Vec<Utf8PathBuf>,
+    /// What tools the chat agent has: see [`super::chat::ToolSet`].
+    pub tools: Option<String>,
     /// Its environment.
     pub env: BTreeMap<String, Secret>,
     /// Which of these, and of what else is configured, came from the caller's environment, and are secret for that.
@@ -152,7 +159,8 @@ pub fn find(name: &str, file: Option<&Utf8Path>, environment: impl Fn(&str) -> O
         secrets.extend(secret.then(|| Secret::new(&value)));
         env.insert(key.clone(), Secret::new(&value));
     }
-    let key = table.key.as_deref().map(&value).transpose()?.map(|(key, _)| Secret::new(&key));
+    // An empty one is for endpoints that want none.
+    let key = table.key.as_deref().filter(|key| !key.is_empty()).map(&value).transpose()?.map(|(key, _)| Secret::new(&key));
     secrets.extend(key.clone());
     Ok(AgentSpec {
         name: name.to_owned(),
@@ -165,6 +173,7 @@ pub fn find(name: &str, file: Option<&Utf8Path>, environment: impl Fn(&str) -> O
         auth: table.auth.unwrap_or_default(),
         key,
         show: table.show.unwrap_or_default(),
+        tools: table.tools,
         env,
         secrets,
         files: table.files,
@@ -213,6 +222,7 @@ fn merged(name: &str, presets: &File, own: &File, depth: usize) -> Result<Option
         auth: top.auth.or(base.auth),
         key: top.key.or(base.key),
         show: top.show.or(base.show),
+        tools: top.tools.or(base.tools),
         env: base.env,
         files: base.files,
     };
@@ -236,7 +246,8 @@ mod unit {
     fn every_preset_is_whole() {
         for name in names(None).unwrap() {
             let spec = find(&name, None, |_| Some("s3cret".to_owned())).unwrap();
-            assert_eq!(spec.kind == Kind::Builtin, spec.argv.is_empty(), "{name}");
+            assert_eq!(spec.kind != Kind::Command, spec.argv.is_empty(), "{name}");
+            assert!(spec.kind == Kind::Builtin || spec.endpoint.is_some() && spec.model.is_some(), "{name}");
         }
     }
 

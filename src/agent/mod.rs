@@ -8,6 +8,7 @@ pub mod atif;
 pub mod bridge;
 pub mod chat;
 pub mod config;
+pub mod own;
 pub mod place;
 pub mod prompt;
 pub mod record;

@@ -16,9 +16,11 @@ const RETRIES: u32 = 4;
 /// How long an answer may take.
 const REQUEST: Duration = Duration::from_secs(600);
 /// What holds for every task.
-const SYSTEM: &str = "You are a careful Rust engineer. You work with the tools that you have, one step after the other, and say little.";
+const SYSTEM: &str =
+    "You are a careful Rust engineer. You work with the tools that you have, one step after the other, and say little.";
 /// The same where there are no tools.
-const SYSTEM_ONCE: &str = "You are a careful Rust engineer. You answer with one block of Rust, the whole file, and nothing else.";
+const SYSTEM_ONCE: &str =
+    "You are a careful Rust engineer. You answer with one block of Rust, the whole file, and nothing else.";
 
 /// Asks the model of `spec`; `host` does for it what it can't do itself, `files` are what a single request gives.
 ///

@@ -81,7 +81,7 @@ fn resources(limits: AgentLimits) -> ResourceLimits {
     }
 }
 
-/// The agent's program.
+/// The program of an agent that is one.
 ///
 /// # Errors
 /// [`Error::Setup`] when it is not installed, with how to do that.
@@ -276,11 +276,10 @@ fn command(words: &Words<'_>, program: &Program, bridge: Option<(u16, &Utf8Path)
     }
     inner.env_remove("RUSTUP_TOOLCHAIN");
     if options.execution {
-        for (name, dir) in toolchain() {
-            path.extend((name == "CARGO_HOME").then(|| dir.join("bin").into_string()));
-            inner.env(name, dir);
+        for (name, value) in execution_environment() {
+            path.extend((name == "CARGO_HOME").then(|| format!("{value}/bin")));
+            inner.env(name, value);
         }
-        inner.env("CARGO_NET_OFFLINE", "true");
     }
     inner.env("HOME", &place.home).env("PATH", path.join(":")).env("NO_COLOR", "1").env("TERM", "dumb");
     inner.envs(spec.env.iter().map(|(name, value)| (name, words.filled(value.expose()))));
@@ -295,6 +294,20 @@ fn toolchain() -> Vec<(&'static str, Utf8PathBuf)> {
     TOOLCHAIN.map(|(name, under)| (name, place(name, under))).into_iter().filter(|(_, dir)| dir.is_dir()).collect()
 }
 
+/// What code that may use the toolchain needs in its environment.
+pub(crate) fn execution_environment() -> Vec<(&'static str, String)> {
+    let mut out: Vec<_> = toolchain().into_iter().map(|(name, dir)| (name, dir.into_string())).collect();
+    out.push(("CARGO_NET_OFFLINE", "true".to_owned()));
+    out
+}
+
+/// The sources of dependencies, for builds without a network.
+pub(crate) fn execution_sources() -> Vec<Utf8PathBuf> {
+    let cargo = toolchain().into_iter().find(|(name, _)| *name == "CARGO_HOME");
+    let sources = cargo.iter().flat_map(|(_, home)| [home.join("registry"), home.join("git")]);
+    sources.filter(|dir| dir.is_dir()).collect()
+}
+
 fn policy(spec: &AgentSpec, place: &Place, program: &Program, options: &Options) -> Result<Policy> {
     let exe = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
     let exe = Utf8PathBuf::from_path_buf(exe).map_err(|p| Error::Setup(format!("{} is not UTF-8", p.display())))?;
@@ -302,10 +315,7 @@ fn policy(spec: &AgentSpec, place: &Place, program: &Program, options: &Options)
     read_only.extend(spec.show.iter().cloned());
     read_only.extend([exe, place.prompt_file.clone()]);
     if options.execution {
-        // The sources of dependencies, for builds without a network.
-        let cargo = toolchain().into_iter().find(|(name, _)| *name == "CARGO_HOME");
-        let sources = cargo.iter().flat_map(|(_, home)| [home.join("registry"), home.join("git")]);
-        read_only.extend(sources.filter(|dir| dir.is_dir()));
+        read_only.extend(execution_sources());
     }
     let writable = [&place.workspace, &place.home, &place.model, &place.out].map(Clone::clone).to_vec();
     Ok(Policy {

@@ -8,7 +8,9 @@ use super::shell::Shell;
 use super::verify::summary;
 use super::work::{Work, work};
 use camino::Utf8PathBuf;
-use cargo_gistify::agent::config::{AgentSpec, FILE, find};
+use cargo_gistify::agent::chat::ToolSet;
+use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
+use cargo_gistify::agent::own::own_attempt;
 use cargo_gistify::agent::place::Place;
 use cargo_gistify::agent::record::{Asked, AttemptReport, keep, next_folder};
 use cargo_gistify::agent::run::{Options, attempt, installed};
@@ -17,7 +19,7 @@ use cargo_gistify::agent::{AgentLimits, Ended};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::judge::{VerifyOptions, unreadable};
-use cargo_gistify::road::{AskOptions, Session, unverified};
+use cargo_gistify::road::{AgentHost, AskOptions, Session, unverified};
 use cargo_gistify::sandbox::Sandbox;
 use cargo_gistify::task::Task;
 use cargo_gistify::verify::gist_file::read_gist;
@@ -32,6 +34,7 @@ use std::time::{Duration, Instant};
 struct Run<'a> {
     cli: &'a Cli,
     spec: AgentSpec,
+    tools: ToolSet,
     options: Options,
     workspace: &'a Workspace,
     sandbox: &'a Sandbox,
@@ -58,12 +61,13 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         // A mistake in the configuration is told before anything is built.
         let config = config_file(asked, None)?;
         if config.is_some() {
-            installed(&spec(asked, config)?)?;
+            is_there(&spec(asked, config)?)?;
         }
         work(&args.selection, &args.program, Inline::None, shell)?
     };
     let spec = spec(asked, config_file(asked, Some(&workspace))?)?;
-    installed(&spec)?;
+    is_there(&spec)?;
+    let tools = spec.tools.as_deref().map(str::parse).transpose()?.unwrap_or_default();
     for (_, tasks) in &mut targets {
         tasks.retain(|task| is_runnable(task, args.selection.ignored, shell));
     }
@@ -77,7 +81,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         ..AgentLimits::default()
     };
     let options = Options { limits, network: asked.agent_network.into(), execution: asked.execution };
-    let run = Run { cli, spec, options, workspace: &workspace, sandbox: &sandbox, shell };
+    let run = Run { cli, spec, tools, options, workspace: &workspace, sandbox: &sandbox, shell };
     let mut code = ExitCode::Verified;
     let mut shared = Cost { stages: BTreeMap::from([("build", start.elapsed().as_secs_f64())]), ..Cost::default() };
     shared.wall_s = start.elapsed().as_secs_f64();
@@ -144,7 +148,16 @@ fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
     let name = args.agent.as_deref().unwrap_or_default();
     let mut spec = find(name, config.as_deref(), |variable| std::env::var(variable).ok())?;
     spec.model = args.model.clone().or(spec.model);
+    if args.tools.is_some() && spec.kind != Kind::Chat {
+        return Err(Error::Usage(format!("`--tools` is for agents of kind `chat`, and `{name}` is none")));
+    }
+    spec.tools = args.tools.clone().or(spec.tools);
     Ok(spec)
+}
+
+/// Whether an agent that is a program is installed.
+fn is_there(spec: &AgentSpec) -> Result<()> {
+    if spec.kind == Kind::Command { installed(spec).map(drop) } else { Ok(()) }
 }
 
 impl Run<'_> {
@@ -172,7 +185,15 @@ impl Run<'_> {
         let dir = workspace.state_dir.join("attempts").join(&self.spec.name).join(name.trim_end_matches(".rs"));
         let folder = next_folder(&dir)?;
         shell.stage("Asking", &format!("{} for {}", self.spec.name, task.what()));
-        let attempt = attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?;
+        let attempt = match self.spec.kind {
+            Kind::Chat | Kind::Static => {
+                let host = AgentHost::new(session, task, &place, self.sandbox, args.selection.ignored, timeout)?;
+                let kind = self.sandbox.kind();
+                let files = host.files();
+                own_attempt(&self.spec, &place, &prompt, &self.tools, &self.options, &host, &files, kind)?
+            }
+            Kind::Builtin | Kind::Command => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
+        };
         let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, asked)?;
         self.tell(&attempted);
         let judged = match read_gist(&place.gist) {

@@ -119,6 +119,9 @@ pub(crate) struct AgentArgs {
     /// How the agent is told to go about it
     #[arg(long, value_enum, default_value_t, value_name = "STRATEGY", requires = "agent")]
     pub(crate) strategy: StrategyArg,
+    /// Tools of the chat agent: search, read and edit, beside them edit-and-execute, bash, trace, graph; `none` is edit alone
+    #[arg(long, value_name = "LIST", requires = "agent")]
+    pub(crate) tools: Option<String>,
     /// Give the test's text in the prompt
     #[arg(long, requires = "agent")]
     pub(crate) give_test_body: bool,

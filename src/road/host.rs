@@ -53,8 +53,11 @@ impl<'a> AgentHost<'a> {
     #[must_use]
     pub fn files(&self) -> Vec<(Utf8PathBuf, String)> {
         let root = &self.session.workspace.metadata.workspace_root;
-        let files = self.trace.files.iter().filter(|f| f.functions.iter().any(|f| f.calls > 0));
-        files.filter_map(|f| Some((f.path.clone(), std::fs::read_to_string(root.join(&f.path)).ok()?))).collect()
+        self.trace
+            .files
+            .iter()
+            .filter_map(|f| Some((f.path.clone(), std::fs::read_to_string(root.join(&f.path)).ok()?)))
+            .collect()
     }
 
     fn run_alone(&self, left: Duration) -> Result<String> {
@@ -122,7 +125,7 @@ impl Host for AgentHost<'_> {
     }
 
     fn trace(&self) -> Result<String, String> {
-        Ok(self.trace.to_string())
+        Ok(self.trace.text())
     }
 
     fn graph(&self, name: &str) -> Result<String, String> {

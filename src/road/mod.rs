@@ -2,6 +2,7 @@
 
 mod ask;
 mod figures;
+mod host;
 pub mod judge;
 mod original;
 
@@ -28,6 +29,7 @@ use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
 pub use ask::AskOptions;
 use camino::{Utf8Path, Utf8PathBuf};
+pub use host::AgentHost;
 use original::Names;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@
 use crate::model::{Model, Step};
 use crate::project::{Project, Ran};
 use camino::{Utf8Path, Utf8PathBuf};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const TEST: &str = "cart::tests::a_bulk_discount_gives_one_piece_free";
 /// What stands in the environment and may stand in no file.
@@ -198,7 +198,7 @@ fn a_key_never_reaches_a_file() {
 #[test]
 fn mistakes_are_told_before_anything_is_built() {
     let bench = Bench::new();
-    bench.run("", "nobody", &[]).0.assert_code(2).assert_says("there is no agent `nobody`; there are builtin, claude");
+    bench.run("", "nobody", &[]).0.assert_code(2).assert_says("there is no agent `nobody`; there are builtin, chat, claude");
     let missing = "[agents.a]\nkind = \"command\"\nargv = [\"no-such-program\"]\n";
     bench.run(missing, "a", &[]).0.assert_code(96).assert_says("there is no program `no-such-program`");
     bench.run("[agents.a]\nkin = 1\n", "a", &[]).0.assert_code(2).assert_says("unknown field `kin`");
@@ -265,8 +265,8 @@ fn real_agents_make_gists_that_verify_and_never_hold_the_key() {
 fn a_real_agent_that_cheats_is_caught() {
     for (agent, _) in REAL.into_iter().filter(|(_, program)| is_there(program)) {
         let bench = Bench::new();
-        let weak = bench.gold.replace("assert", "let _ = matches").replace("#[test]", "#[test] #[ignore]");
-        let cheat = format!("cat > gist.rs <<'END_OF_GIST'\nuse std::println as assert_eq;\n{weak}\nEND_OF_GIST");
+        let shadow = "macro_rules! assert_eq { ($($t:tt)*) => {}; }";
+        let cheat = format!("cat > gist.rs <<'END_OF_GIST'\n{}\n{shadow}\nEND_OF_GIST", bench.gold);
         let model = Model::new(commands(agent, &[&cheat]));
         let (ran, report) = bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "100"]);
         ran.assert_code(100);
@@ -307,4 +307,82 @@ fn a_model_that_is_down_or_refuses_the_key_is_no_fault_of_the_agents() {
             ran.assert_code(96).assert_says("not counted against the agent");
         }
     }
+}
+
+/// An answer of the model that calls a tool of the chat agent's.
+fn tool(name: &str, arguments: &Value) -> Step {
+    Step::Tool(name.to_owned(), arguments.clone())
+}
+
+fn chat(url: &str, kind: &str) -> String {
+    format!("[agents.own]\nkind = \"{kind}\"\nmodel = \"scripted\"\nendpoint = \"{url}/v1\"\nkey = \"$PLANTED\"\n")
+}
+
+#[test]
+fn the_chat_agent_makes_a_gist_with_every_tool() {
+    let bench = Bench::new();
+    let script = vec![
+        tool("list_dir", &json!({"path": "src"})),
+        tool("search", &json!({"pattern": "fn a_bulk_discount"})),
+        tool("trace", &json!({})),
+        tool("graph", &json!({"name": "Cart"})),
+        tool("bash", &json!({"command": "cargo --version; ls; cat /etc/shadow"})),
+        tool("write_gist", &json!({"content": bench.gold.replace("pub mod cart", "pub mod cort")})),
+        tool("run_gist", &json!({})),
+        tool("edit_gist", &json!({"old": "pub mod cort", "new": "pub mod cart"})),
+        tool("run_gist", &json!({})),
+        tool("submit", &json!({})),
+    ];
+    let model = Model::new(script);
+    let (ran, report) =
+        bench.run(&chat(&model.url, "chat"), "own", &["--tools", "search,read,edit,edit-and-execute,bash,trace,graph"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let attempt = &report.unwrap()["attempt"];
+    assert_eq!((attempt["ended"]["why"].as_str(), attempt["steps"].as_u64()), (Some("done"), Some(10)), "{attempt}");
+    let trajectory: Value = serde_json::from_str(&bench.file("trajectory.json")).unwrap();
+    let results: Vec<&str> = trajectory["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|step| step["observation"]["results"][0]["content"].as_str())
+        .collect();
+    let seen = |at: usize, part: &str| assert!(results[at].contains(part), "{part} is not in {}", results[at]);
+    seen(0, "cart.rs");
+    seen(1, "cart.rs");
+    seen(2, "calls");
+    seen(3, "Cart");
+    seen(4, "cargo 1.");
+    assert!(!results[4].contains("root:"), "{}", results[4]);
+    seen(6, "it does not compile");
+    seen(8, "test result: ok. 1 passed");
+    for (path, text) in bench.kept() {
+        assert!(!text.contains(KEY), "{path}");
+    }
+}
+
+#[test]
+fn the_chat_agent_is_ended_at_its_limits_and_what_it_left_is_judged() {
+    let bench = Bench::new();
+    let model =
+        Model::new(vec![tool("write_gist", &json!({"content": bench.gold})), tool("list_dir", &json!({"path": "."}))]);
+    let (ran, report) = bench.run(&chat(&model.url, "chat"), "own", &["--agent-steps", "5"]);
+    ran.assert_code(0);
+    assert_eq!(report.unwrap()["attempt"]["ended"]["why"], "step-limit");
+    assert_eq!(model.asked.lock().unwrap().len(), 5);
+    let model = Model::new(vec![Step::Status(401)]);
+    let (ran, report) = bench.run(&chat(&model.url, "chat"), "own", &[]);
+    ran.assert_code(96);
+    assert_eq!(report.unwrap()["attempt"]["ended"]["why"], "no-key");
+}
+
+#[test]
+fn the_static_baseline_asks_once_with_the_files_that_ran() {
+    let bench = Bench::new();
+    let model = Model::new(vec![Step::Say(format!("Here it is:\n\n````rust\n{}\n````\n", bench.gold))]);
+    let (ran, report) = bench.run(&chat(&model.url, "static"), "own", &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(report.unwrap()["attempt"]["steps"], 1);
+    let asked = model.asked.lock().unwrap();
+    let text = asked[0].1.to_string();
+    assert!(asked.len() == 1 && text.contains("src/cart.rs") && text.contains("fn a_bulk_discount"), "{text}");
 }

@@ -12,6 +12,8 @@ use tiny_http::{Header, Request, Response, Server};
 pub(crate) enum Step {
     /// A command for a shell.
     Shell(String),
+    /// A call of that tool.
+    Tool(String, Value),
     /// Words; the agent is done.
     Say(String),
     /// An error of the endpoint.
@@ -126,6 +128,7 @@ fn next(step: Step, tools: &Map<String, Value>) -> Result<Result<(String, Value)
     match step {
         Step::Status(status) => Err(status),
         Step::Say(text) => Ok(Err(text)),
+        Step::Tool(name, arguments) => Ok(Ok((name, arguments))),
         // Titles and summaries are asked for without tools.
         Step::Shell(command) => Ok(call(tools, &command).ok_or_else(|| "a title".to_owned())),
     }
