@@ -148,12 +148,31 @@ fn multi_line_literals(text: &str) -> Vec<std::ops::Range<usize>> {
     out
 }
 
+/// The dependencies that a gist of the target may have, as lines of a manifest. What can't be in a manifest is left out.
+///
+/// # Errors
+/// When cargo's metadata lacks a dependency.
+pub fn known_dependencies(workspace: &Workspace, target: &TestTarget) -> Result<Vec<String>> {
+    let mut table = BTreeMap::new();
+    for ext in target.externs().iter().filter(|ext| ext.is_file()) {
+        match dependency(ext, workspace, "the test") {
+            Ok(d) => {
+                let spec = toml::Value::try_from(&d.spec).map_err(|e| Error::Internal(e.to_string()))?;
+                table.insert(d.name, spec);
+            }
+            Err(Error::Unsupported { .. }) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(table.iter().map(|(name, spec)| format!("{name} = {spec}")).collect())
+}
+
 /// The dependencies whose names the text has.
 fn dependencies(words: &BTreeSet<String>, facts: &Facts<'_>) -> Result<Vec<Dependency>> {
     let mut out = Vec::new();
     for ext in facts.target.externs() {
         if ext.is_file() && words.contains(&ext.name) {
-            out.push(dependency(&ext, facts)?);
+            out.push(dependency(&ext, facts.workspace, facts.test)?);
         }
     }
     out.sort_by(|a, b| a.name.cmp(&b.name));
@@ -161,14 +180,14 @@ fn dependencies(words: &BTreeSet<String>, facts: &Facts<'_>) -> Result<Vec<Depen
     Ok(out)
 }
 
-fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
+fn dependency(ext: &GistExtern, workspace: &Workspace, test: &str) -> Result<Dependency> {
     let name = &ext.own_name;
     let lost = || Error::Internal(format!("cargo's metadata has no dependency `{name}` of {}", ext.package_id));
-    let resolve = facts.workspace.metadata.resolve.as_ref().ok_or_else(lost)?;
+    let resolve = workspace.metadata.resolve.as_ref().ok_or_else(lost)?;
     let node = resolve.nodes.iter().find(|n| n.id == ext.package_id).ok_or_else(lost)?;
     // What is no dependency is the package's own library, a procedural macro.
     let id = node.deps.iter().find(|d| d.name == *name).map_or(&ext.package_id, |d| &d.pkg);
-    let package = facts.workspace.package(id).ok_or_else(lost)?;
+    let package = workspace.package(id).ok_or_else(lost)?;
     let features = resolve.nodes.iter().find(|n| n.id == *id).map(|n| n.features.clone()).unwrap_or_default();
     let enabled: BTreeSet<String> = features.iter().map(ToString::to_string).filter(|f| f != "default").collect();
     let features = generators(&package.features, enabled);
@@ -180,7 +199,7 @@ fn dependency(ext: &GistExtern, facts: &Facts<'_>) -> Result<Dependency> {
         } else {
             format!("it needs the path dependency `{name}`, which is outside the workspace and is not bundled yet")
         };
-        return Err(Error::Unsupported { test: facts.test.to_owned(), reason });
+        return Err(Error::Unsupported { test: test.to_owned(), reason });
     }
     let renamed = package.name.replace('-', "_") != ext.name;
     let source = package.source.as_ref().map(|s| s.repr.clone()).unwrap_or_default();
@@ -399,7 +418,7 @@ pub fn read_manifest(text: &str) -> Result<EmbeddedManifest> {
 }
 
 /// How the header begins.
-const OF_THE: &str = "A gist of the ";
+pub(crate) const OF_THE: &str = "A gist of the ";
 
 /// Whether a gist is a program, and has no tests to run: its header says so.
 #[must_use]

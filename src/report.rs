@@ -1,5 +1,6 @@
 //! What a run says: one stable object for machines, a short summary for people.
 
+use crate::agent::record::AttemptReport;
 use crate::error::Error;
 use crate::gist::Gist;
 use crate::road::judge::{Flag, Judged};
@@ -127,6 +128,9 @@ pub struct Report {
     /// What they are made of, line by line, when it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
+    /// How the attempt went, when an agent made the gist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<AttemptReport>,
     /// What it cost.
     pub cost: Cost,
 }
@@ -147,6 +151,7 @@ impl Report {
             flags: Vec::new(),
             metrics: made.metrics.clone(),
             explanation: None,
+            attempt: None,
             cost,
         }
     }
@@ -167,6 +172,7 @@ impl Report {
             flags: judged.flags.clone(),
             metrics: judged.metrics.clone(),
             explanation: judged.explanation.clone(),
+            attempt: None,
             cost,
         }
     }
@@ -192,6 +198,7 @@ impl Report {
             flags: Vec::new(),
             metrics: Metrics::default(),
             explanation: None,
+            attempt: None,
             cost,
         }
     }

@@ -5,6 +5,8 @@
 //! on what stands in `corpus/`, with stable Rust. How to run them is in `docs/fuzzing.md`.
 
 use camino::{Utf8Path, Utf8PathBuf};
+use cargo_gistify::agent::atif::{Agent, Source, Trajectory};
+use cargo_gistify::agent::stream::{Parser, Reader};
 use cargo_gistify::bundle::{Bundle, bundle_with};
 use cargo_gistify::compile::Checked;
 use cargo_gistify::gist::{is_program, read_manifest, run_line_flags};
@@ -56,6 +58,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("record", record),
     ("score", score),
     ("source_map", source_map),
+    ("stream", stream),
 ];
 
 /// As much as the binary gives itself.
@@ -475,4 +478,40 @@ pub fn source_map(bytes: &[u8]) {
             assert!(file.offset(place) <= text.len());
         }
     }
+}
+
+/// What an agent prints, below a line that names its parser, and behind a zero byte what it leaves in a file: a trajectory
+/// whose results belong to calls of their step, and with as many calls as are counted.
+pub fn stream(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (name, text) = text.split_once('\n').unwrap_or(("", &text));
+    let (lines, file) = text.split_once('\0').unwrap_or((text, ""));
+    let mut reader = Reader::new(name.parse().unwrap_or(Parser::Plain), "Make it.");
+    for line in lines.lines() {
+        let steps = reader.heard().steps.len();
+        reader.line(line);
+        assert!(reader.heard().steps.len() >= steps, "no step goes while the agent runs");
+    }
+    if !file.is_empty() {
+        reader.file(file);
+    }
+    let heard = reader.finish();
+    let agent = Agent { name: name.to_owned(), ..Agent::default() };
+    let trajectory = Trajectory::of("it".to_owned(), agent, &heard);
+    let text = serde_json::to_string(&trajectory).expect("it is JSON");
+    let again: Trajectory = serde_json::from_str(&text).expect("it was written before");
+    assert_eq!(again.steps.len(), heard.steps.len());
+    assert!(heard.usage.cost_usd.is_none_or(f64::is_finite));
+    assert_eq!((heard.steps[0].source, heard.steps[0].message.as_str()), (Source::User, "Make it."));
+    let mut count = 0;
+    for step in &trajectory.steps {
+        let calls = step.tool_calls.as_deref().unwrap_or_default();
+        count += calls.len();
+        for result in step.observation.iter().flat_map(|seen| &seen.results) {
+            let is_call = |id: &String| calls.iter().any(|call| call.tool_call_id == *id);
+            assert!(result.source_call_id.as_ref().is_none_or(is_call));
+        }
+        assert!(step.source == Source::Agent || (calls.is_empty() && step.metrics.is_none()));
+    }
+    assert_eq!(heard.tools.values().sum::<usize>(), count);
 }

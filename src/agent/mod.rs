@@ -5,6 +5,15 @@
 //! agent made it; nothing an agent says of itself decides anything.
 
 pub mod atif;
+pub mod bridge;
+pub mod config;
+pub mod place;
+pub mod prompt;
+pub mod record;
+pub mod relay;
+pub mod run;
+pub mod stream;
+pub mod workspace;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -56,6 +65,22 @@ impl Ended {
     #[must_use]
     pub fn is_infrastructure(&self) -> bool {
         matches!(self, Ended::ModelUnavailable(_) | Ended::NoKey(_) | Ended::NotStarted(_))
+    }
+
+    /// It for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match self {
+            Ended::Done => "it was done".into(),
+            Ended::StepLimit => "its steps were used up".into(),
+            Ended::TimeLimit => "its time was up".into(),
+            Ended::ResourceLimit(limit) => format!("it ran into the {limit}"),
+            Ended::ContextLimit => "its context was full".into(),
+            Ended::Failed(how) => format!("it failed: {how}"),
+            Ended::ModelUnavailable(how) => format!("its model could not be reached: {how}"),
+            Ended::NoKey(how) => format!("its key was refused: {how}"),
+            Ended::NotStarted(how) => format!("it could not be started: {how}"),
+        }
     }
 }
 

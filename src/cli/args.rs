@@ -1,6 +1,8 @@
 //! The arguments, named as cargo names them.
 
 use camino::Utf8PathBuf;
+use cargo_gistify::agent::prompt::Strategy;
+use cargo_gistify::agent::run::Network;
 use cargo_gistify::reduce::Level;
 use cargo_gistify::sandbox::Choice;
 use cargo_gistify::workspace::capture::TargetKind;
@@ -97,6 +99,83 @@ pub(crate) struct MakeArgs {
     /// Seconds that one run of the test may take [default: 300; later runs ten times the first, at least 20]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+/// Who makes the gist, and how.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agents")]
+pub(crate) struct AgentArgs {
+    /// Have a coding agent make the gist: a preset like claude or codex, or one of the configuration; `builtin` is the extractor
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The configuration with `[agents.NAME]` [default: .cargo/gistify.toml of the workspace]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<Utf8PathBuf>,
+    /// The model that the agent is to use
+    #[arg(long, value_name = "MODEL", requires = "agent")]
+    pub(crate) model: Option<String>,
+    /// How the agent is told to go about it
+    #[arg(long, value_enum, default_value_t, value_name = "STRATEGY", requires = "agent")]
+    pub(crate) strategy: StrategyArg,
+    /// Give the test's text in the prompt
+    #[arg(long, requires = "agent")]
+    pub(crate) give_test_body: bool,
+    /// The agent may run code: cargo and rustc are in its box
+    #[arg(long, requires = "agent")]
+    pub(crate) execution: bool,
+    /// The agent may not run code: there is no toolchain in its box (the default)
+    #[arg(long, requires = "agent", conflicts_with = "execution")]
+    pub(crate) no_execution: bool,
+    /// What the agent reaches: its model's endpoint alone, or the whole network
+    #[arg(long, value_enum, default_value_t, value_name = "NETWORK", requires = "agent")]
+    pub(crate) agent_network: NetworkArg,
+    /// Steps (answers of its model) that the agent may take
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), requires = "agent")]
+    pub(crate) agent_steps: u32,
+    /// Seconds that the agent may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..), requires = "agent")]
+    pub(crate) agent_timeout: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyArg {
+    /// The task alone
+    #[default]
+    Base,
+    /// From the test to what it uses, and on from there
+    Reading,
+    /// Along the execution, as far as it can be foretold
+    Tracing,
+}
+
+impl From<StrategyArg> for Strategy {
+    fn from(arg: StrategyArg) -> Strategy {
+        match arg {
+            StrategyArg::Base => Strategy::Base,
+            StrategyArg::Reading => Strategy::Reading,
+            StrategyArg::Tracing => Strategy::Tracing,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NetworkArg {
+    /// The model's endpoint, and nothing else
+    #[default]
+    Model,
+    /// The whole network; results say so
+    Full,
+}
+
+impl From<NetworkArg> for Network {
+    fn from(arg: NetworkArg) -> Network {
+        match arg {
+            NetworkArg::Model => Network::Model,
+            NetworkArg::Full => Network::Full,
+        }
+    }
 }
 
 /// How a program is called. Either of these (a bare `--`, too) selects the program of the one `--bin` or `--example`.

@@ -8,6 +8,7 @@ use super::shell::Shell;
 use super::verify::rate;
 use super::work::{Work, some_time, work};
 use camino::{Utf8Path, Utf8PathBuf};
+use cargo_gistify::agent::config::BUILTIN;
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::program::{Program, shell_word};
 use cargo_gistify::reduce::Goal;
@@ -42,6 +43,9 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`-o -` and `--explain` both want standard output; choose one".into()));
     }
     some_time("timeout", args.timeout)?;
+    if args.agent.agent.as_deref().is_some_and(|name| name != BUILTIN) {
+        return super::agent::make(cli, shell);
+    }
     let start = Instant::now();
     let boxes = Boxes::open(args.sandbox, shell)?;
     let inline = match (args.inline_all, args.inline.as_slice()) {
@@ -210,12 +214,12 @@ pub(super) fn forget_parsed() {
 }
 
 /// Faults of the surroundings, which the next test would meet as well.
-fn ends_the_run(e: &Error) -> bool {
+pub(super) fn ends_the_run(e: &Error) -> bool {
     matches!(e, Error::Interrupted | Error::Io { .. })
 }
 
 /// Whether a task is run: ignored ones only when asked for.
-fn is_runnable(task: &Task, ignored: bool, shell: &Shell) -> bool {
+pub(super) fn is_runnable(task: &Task, ignored: bool, shell: &Shell) -> bool {
     let run = ignored || !task.is_ignored();
     if !run {
         shell.warn(&format!("{} is ignored; pass --ignored to make a gist of it", task.name()));

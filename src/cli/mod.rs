@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+mod agent;
 mod args;
 mod check;
 mod clean;

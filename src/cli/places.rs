@@ -102,7 +102,7 @@ fn to_stdout(text: &str) -> Result<()> {
 
 /// A file name that shells, file systems and rustc (which makes a crate's name of it) don't mind:
 /// `package-module-test.rs`, with `--kind-target` behind the package for all but the library.
-fn default_name(target: &TestTarget, task: &Task) -> String {
+pub(super) fn default_name(target: &TestTarget, task: &Task) -> String {
     let selector = match target.kind {
         TargetKind::Lib => String::new(),
         _ => target.selector().replace(' ', "-"),

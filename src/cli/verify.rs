@@ -116,7 +116,7 @@ pub(super) fn scores(m: &Metrics) -> String {
     )
 }
 
-fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
+pub(super) fn summary(task: &Task, report: &Report, judged: &Judged, shell: &Shell) {
     let what = task.what();
     let m = &report.metrics;
     match judged.verified.verdict {

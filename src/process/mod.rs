@@ -98,11 +98,70 @@ pub fn run_fed(command: &mut Command, input: Stdio, limits: Limits) -> Result<Ou
     };
     let out = child.stdout.take().map(|r| reader(Box::new(r)));
     let err = child.stderr.take().map(|r| reader(Box::new(r)));
-    let (status, timed_out, wall) = wait(&mut child, &group, limits.timeout, &too_much)?;
+    let (status, timed_out, wall) = wait(&mut child, &group, limits.timeout, &|| too_much.load(Ordering::Relaxed))?;
     let take = |t: Option<std::thread::JoinHandle<Vec<u8>>>| t.and_then(|t| t.join().ok()).unwrap_or_default();
     let (stdout, stderr) = (take(out), take(err));
     interrupt::check()?;
     Ok(Output { status, stdout, stderr, timed_out, truncated: too_much.load(Ordering::Relaxed), wall })
+}
+
+/// Runs `command` with both outputs captured and nothing to read, and shows each line of its standard output to `on_line` as it comes.
+/// When that says `false`, the whole process group is killed.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(command: &mut Command, limits: Limits, on_line: impl FnMut(&str) -> bool + Send) -> Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut child, group) = spawn(command)?;
+    let max = limits.max_output;
+    let (stop, too_much) = (AtomicBool::new(false), AtomicBool::new(false));
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let mut lines = Lines { pending: Vec::new(), on_line, stop: &stop };
+    let (waited, stdout, stderr) = std::thread::scope(|scope| {
+        let too_much = &too_much;
+        let out = scope.spawn(move || {
+            let kept = stdout.map(|s| read_through(s, max, too_much, |chunk| lines.take(chunk)));
+            lines.rest();
+            kept.unwrap_or_default()
+        });
+        let err = scope.spawn(move || stderr.map(|s| read_capped(s, max, too_much)).unwrap_or_default());
+        let is_over = || stop.load(Ordering::Relaxed) || too_much.load(Ordering::Relaxed);
+        let waited = wait(&mut child, &group, limits.timeout, &is_over);
+        (waited, out.join().unwrap_or_default(), err.join().unwrap_or_default())
+    });
+    interrupt::check()?;
+    let (status, timed_out, wall) = waited?;
+    Ok(Output { status, stdout, stderr, timed_out, truncated: too_much.into_inner(), wall })
+}
+
+/// Cuts what comes into lines; a line that is longer than all that is kept of an output is shown in parts.
+struct Lines<'a, F> {
+    pending: Vec<u8>,
+    on_line: F,
+    stop: &'a AtomicBool,
+}
+
+/// The longest line that is shown in one piece, in bytes.
+const LONGEST_LINE: usize = 16 << 20;
+
+impl<F: FnMut(&str) -> bool> Lines<'_, F> {
+    fn take(&mut self, chunk: &[u8]) {
+        for part in chunk.split_inclusive(|b| *b == b'\n') {
+            self.pending.extend_from_slice(part);
+            if part.ends_with(b"\n") || self.pending.len() > LONGEST_LINE {
+                self.rest();
+            }
+        }
+    }
+
+    fn rest(&mut self) {
+        let line = String::from_utf8_lossy(&self.pending);
+        let line = line.trim_end_matches(['\n', '\r']);
+        if !self.pending.is_empty() && !self.stop.load(Ordering::Relaxed) && !(self.on_line)(line) {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        self.pending.clear();
+    }
 }
 
 /// Runs `command`, feeding each line of its outputs to the callbacks as they come.
@@ -120,7 +179,7 @@ pub fn run_lines(
     let status = std::thread::scope(|scope| {
         scope.spawn(move || stdout.map(|s| feed(s, on_stdout)));
         scope.spawn(move || stderr.map(|s| feed(s, on_stderr)));
-        wait(&mut child, &group, None, &AtomicBool::new(false))
+        wait(&mut child, &group, None, &|| false)
     });
     interrupt::check()?;
     Ok(status?.0)
@@ -161,7 +220,7 @@ fn wait(
     child: &mut std::process::Child,
     group: &interrupt::Group,
     timeout: Option<Duration>,
-    too_much: &AtomicBool,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<(ExitStatus, bool, Duration)> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(500);
@@ -176,7 +235,7 @@ fn wait(
             timed_out = true;
             group.kill();
         }
-        if too_much.load(Ordering::Relaxed) {
+        if is_over() {
             group.kill();
         }
         std::thread::sleep(pause);
@@ -184,7 +243,12 @@ fn wait(
     }
 }
 
-fn read_capped(mut from: impl Read, max: usize, too_much: &AtomicBool) -> Vec<u8> {
+fn read_capped(from: impl Read, max: usize, too_much: &AtomicBool) -> Vec<u8> {
+    read_through(from, max, too_much, |_| {})
+}
+
+/// Reads to the end, keeps the first `max` bytes, and shows every piece.
+fn read_through(mut from: impl Read, max: usize, too_much: &AtomicBool, mut show: impl FnMut(&[u8])) -> Vec<u8> {
     let mut kept = Vec::new();
     let mut chunk = [0_u8; 64 << 10];
     loop {
@@ -194,6 +258,7 @@ fn read_capped(mut from: impl Read, max: usize, too_much: &AtomicBool) -> Vec<u8
                 let room = max.saturating_sub(kept.len()).min(n);
                 kept.extend_from_slice(&chunk[..room]);
                 too_much.fetch_or(room < n, Ordering::Relaxed);
+                show(&chunk[..n]);
             }
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => break,
@@ -244,6 +309,26 @@ mod unit {
     fn who_prints_past_the_cap_is_killed() {
         let out = run(&mut sh("yes; sleep 600"), Limits { max_output: 1000, ..Limits::default() }).unwrap();
         assert_eq!((out.stdout.len(), out.truncated, out.timed_out, out.signal()), (1000, true, false, Some(9)));
+    }
+
+    #[test]
+    fn lines_are_seen_as_they_come_and_can_end_the_run() {
+        let mut seen = Vec::new();
+        let script = "echo one; printf two; echo; echo three; sleep 600; echo four";
+        let out = run_watched(&mut sh(script), Limits::default(), |line| {
+            seen.push(line.to_owned());
+            line != "three"
+        });
+        let out = out.unwrap();
+        assert_eq!((out.signal(), out.stdout_text().as_str(), out.truncated), (Some(9), "one\ntwo\nthree\n", false));
+        assert_eq!(seen, ["one", "two", "three"]);
+        let mut last = String::new();
+        run_watched(&mut sh("printf 'no end of line'"), Limits::default(), |line| {
+            last = line.to_owned();
+            true
+        })
+        .unwrap();
+        assert_eq!(last, "no end of line");
     }
 
     #[test]

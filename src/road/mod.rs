@@ -1,5 +1,6 @@
 //! The whole road for the tests of one target, or for one program: what they share is made once.
 
+mod ask;
 mod figures;
 pub mod judge;
 mod original;
@@ -25,6 +26,7 @@ use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
+pub use ask::AskOptions;
 use camino::{Utf8Path, Utf8PathBuf};
 use original::Names;
 use std::borrow::Cow;

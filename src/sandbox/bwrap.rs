@@ -16,6 +16,9 @@ pub(super) fn arguments(spec: &Spec, exe: &Path, home: Option<&Utf8Path>, cwd: &
     let mut args = Args(Vec::new());
     args.add(["--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL", "--disable-userns"]);
     args.add(["--die-with-parent", "--new-session"]);
+    if spec.policy.network {
+        args.add(["--share-net"]);
+    }
     for root in shown::ROOTS {
         match std::fs::read_link(root) {
             Ok(target) => args.add(["--symlink", &target.to_string_lossy(), root]),
@@ -35,6 +38,11 @@ pub(super) fn arguments(spec: &Spec, exe: &Path, home: Option<&Utf8Path>, cwd: &
     }
     for (path, writable) in binds(spec) {
         args.add([if writable { "--bind" } else { "--ro-bind" }, path.as_str(), path.as_str()]);
+    }
+    if spec.policy.without_toolchain {
+        let (folders, programs) = shown::toolchain_in_roots();
+        folders.iter().for_each(|folder| args.add(["--tmpfs", folder.as_str(), "--remount-ro", folder.as_str()]));
+        programs.iter().for_each(|program| args.add(["--ro-bind", "/dev/null", program.as_str()]));
     }
     args.add(["--dir", cwd.as_str()]);
     args.0.extend(["--ro-bind".into(), exe.into(), INSIDE.into()]);

@@ -110,13 +110,18 @@ impl Kind {
     }
 }
 
-/// What one command may reach and use, beside toolchain and system libraries, which are always there to read.
+/// What one command may reach and use, beside system libraries, which are always there to read, and the toolchain, which is unless the
+/// policy says otherwise.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Files and folders to read, and to execute from.
     pub read_only: Vec<Utf8PathBuf>,
     /// Files and folders to write, too.
     pub writable: Vec<Utf8PathBuf>,
+    /// The toolchain is not there. Only bubblewrap can do that.
+    pub without_toolchain: bool,
+    /// The machine's network is open. Only bubblewrap can do that, or no box at all.
+    pub network: bool,
     /// What it may use.
     pub limits: ResourceLimits,
 }
@@ -240,8 +245,16 @@ impl Sandbox {
             let real: Vec<_> = paths.iter().filter_map(|p| p.canonicalize_utf8().ok().filter(|real| real != p)).collect();
             paths.extend(real);
         }
+        if (policy.without_toolchain || policy.network) && self.kind == Kind::Landlock {
+            return Err(Error::Setup("landlock can neither hide the toolchain nor open the network; use bubblewrap".into()));
+        }
         policy.read_only.extend(shown::of_program(inner.get_program(), path.as_deref()));
-        policy.read_only.extend(shown::toolchains());
+        if policy.network {
+            policy.read_only.extend(shown::network());
+        }
+        if !policy.without_toolchain {
+            policy.read_only.extend(shown::toolchains());
+        }
         // `/tmp` is the machine's there, and closed.
         let scratch = policy.writable.iter().find(|path| self.kind == Kind::Landlock && path.is_dir()).cloned();
         let mut command = if cfg!(target_os = "linux") {

@@ -19,6 +19,38 @@ pub(super) const ETC: &[&str] = &[
     "/etc/localtime",
 ];
 
+/// What finding hosts and checking their certificates takes.
+const NETWORK: &[&str] = &[
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/host.conf",
+    "/etc/gai.conf",
+    "/etc/services",
+    "/etc/ssl",
+    "/etc/pki",
+    "/etc/ca-certificates",
+];
+
+/// Those files and folders, where they are.
+pub(super) fn network() -> Vec<Utf8PathBuf> {
+    NETWORK.iter().map(Utf8PathBuf::from).filter(|path| path.exists()).collect()
+}
+
+/// Programs of the toolchain, by their names in the system's folders.
+const TOOLS: &[&str] = &["cargo", "rustc", "rustdoc", "rustup", "rustfmt", "cargo-clippy", "clippy-driver", "cargo-nextest"];
+
+/// What of the system's folders has to be covered where there is to be no toolchain: folders, and programs.
+pub(super) fn toolchain_in_roots() -> (Vec<Utf8PathBuf>, Vec<Utf8PathBuf>) {
+    let in_roots = |path: &Utf8PathBuf| ROOTS.iter().any(|root| path.starts_with(root));
+    let real = |path: Utf8PathBuf| path.canonicalize_utf8().unwrap_or(path);
+    let folders = toolchains().into_iter().chain([Utf8PathBuf::from("/usr/lib/rustlib")]);
+    let folders = folders.map(real).filter(in_roots).filter(|f| f.is_dir()).collect();
+    let at = ["/usr/bin", "/usr/local/bin", "/usr/local/sbin"].into_iter();
+    let programs = at.flat_map(|dir| TOOLS.iter().map(move |tool| Utf8Path::new(dir).join(tool)));
+    let programs = programs.filter(|p| p.is_file()).map(real).filter(in_roots).collect::<std::collections::BTreeSet<_>>();
+    (folders, programs.into_iter().collect())
+}
+
 /// What of the caller's environment a box has, beside what its command sets.
 pub(super) const ENVIRONMENT: &[&str] =
     &["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CARGO_HOME"];

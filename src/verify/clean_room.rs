@@ -69,7 +69,7 @@ impl<'s> CleanRoom<'s> {
         input: Stdio,
         limits: Limits,
     ) -> Result<(Output, Option<Breach>)> {
-        let policy = Policy { read_only: reach.read_only, writable: reach.writable, limits: resources };
+        let policy = Policy { read_only: reach.read_only, writable: reach.writable, limits: resources, ..Policy::default() };
         let mut command = self.sandbox.command_as(inner, &policy, arg0)?;
         let output = run_fed(&mut command, input, limits)?;
         let report = self.sandbox.report(&command);

@@ -3,6 +3,8 @@
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
 #[cfg(target_os = "linux")]
+mod agents;
+#[cfg(target_os = "linux")]
 mod attacks;
 mod cache;
 mod check;
@@ -16,6 +18,8 @@ mod json;
 mod list;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(target_os = "linux")]
+mod model;
 mod models;
 mod output;
 mod places;

@@ -1,6 +1,6 @@
 //! What the server's tools do: each is a subcommand on one test, with its answer as text and as an object.
 
-use super::super::args::{LevelArg, MakeArgs, McpArgs, ProgramArgs, SelectionArgs, VerifyArgs};
+use super::super::args::{AgentArgs, LevelArg, MakeArgs, McpArgs, ProgramArgs, SelectionArgs, VerifyArgs};
 use super::super::list::{NO_TESTS, Selected};
 use super::super::make::{Boxes, gists};
 use super::super::shell::Shell;
@@ -194,6 +194,7 @@ impl Served {
             map: None,
             program: ProgramArgs::default(),
             timeout: self.args.timeout,
+            agent: AgentArgs::default(),
         };
         let mut answer = None;
         gists(&args, &boxes, work, start, &self.shell, |outcome| {

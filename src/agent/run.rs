@@ -1,0 +1,349 @@
+//! One attempt of an agent that is a program: it is called in its box, what it prints is read as it comes, and limits end it.
+
+use super::bridge::{BRIDGE, FAILED};
+use super::config::{AgentSpec, Secret};
+use super::place::{Place, Program, program};
+use super::relay::{Endpoint, Relay, Traffic};
+use super::stream::{Parser, Reader};
+use super::{AgentLimits, Ended, Heard};
+use crate::error::{Error, Result};
+use crate::process::{Limits, Output, run_watched};
+use crate::sandbox::{Kind, Policy, ResourceLimits, Sandbox};
+use camino::{Utf8Path, Utf8PathBuf};
+use serde::{Deserialize, Serialize};
+use std::process::Command;
+use std::time::Duration;
+
+/// The port in the box that leads to the model.
+const PORT: u16 = 8123;
+/// What stands in the place of the key, where the agent wants one.
+const NO_KEY: &str = "the-key-is-added-outside";
+/// Most of what an agent may print on each of its outputs, in bytes.
+const MOST_OUTPUT: usize = 64 << 20;
+/// The longest trajectory of an agent's own that is read, in bytes.
+const LONGEST_TRAJECTORY: u64 = 64 << 20;
+/// Variables that say where the toolchain is.
+const TOOLCHAIN: [(&str, &str); 2] = [("RUSTUP_HOME", ".rustup"), ("CARGO_HOME", ".cargo")];
+
+/// What of the network an agent reaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Network {
+    /// Its model's endpoint alone.
+    #[default]
+    Model,
+    /// All of it.
+    Full,
+}
+
+/// How an attempt is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// What it may use.
+    pub limits: AgentLimits,
+    /// What it reaches.
+    pub network: Network,
+    /// cargo and rustc are there.
+    pub execution: bool,
+}
+
+/// How an attempt went.
+#[derive(Debug)]
+pub struct Attempt {
+    /// What was heard of it.
+    pub heard: Heard,
+    /// Why it ended.
+    pub ended: Ended,
+    /// All that it printed.
+    pub stdout: Vec<u8>,
+    /// The same of its other output.
+    pub stderr: Vec<u8>,
+    /// Its exit code.
+    pub exit_code: Option<i32>,
+    /// What went to its model, where that went through us.
+    pub traffic: Option<Traffic>,
+    /// What held it.
+    pub sandbox: Kind,
+    /// Wall time.
+    pub wall: Duration,
+}
+
+/// The resources of an agent and all that it starts: runtimes of scripts reserve much, and compilers need it.
+fn resources(limits: AgentLimits) -> ResourceLimits {
+    ResourceLimits {
+        cpu_s: limits.timeout.as_secs().saturating_mul(4).max(60),
+        memory_bytes: 8 << 30,
+        processes: 2048,
+        file_bytes: 1 << 30,
+        disk_bytes: 4 << 30,
+        tmp_bytes: 1 << 30,
+    }
+}
+
+/// The agent's program.
+///
+/// # Errors
+/// [`Error::Setup`] when it is not installed, with how to do that.
+pub fn installed(spec: &AgentSpec) -> Result<Program> {
+    let name = spec.argv.first().map_or("", String::as_str);
+    let path = std::env::var("PATH").unwrap_or_default();
+    program(name, &path).ok_or_else(|| {
+        let how = spec
+            .install
+            .as_ref()
+            .map_or_else(|| "put it on the PATH, or give its path in `argv`".into(), |i| format!("`{i}`"));
+        Error::Setup(format!("agent `{}`: there is no program `{name}`; {how}", spec.name))
+    })
+}
+
+/// Calls an agent with `prompt` in `place`.
+///
+/// # Errors
+/// When it is not installed, when no box holds it, or when files can't be written. What the agent does wrong is no error.
+pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox, options: &Options) -> Result<Attempt> {
+    let program = installed(spec)?;
+    if sandbox.kind() == Kind::Landlock {
+        return Err(Error::Setup(
+            "agents need bubblewrap: landlock can't give them a network with their model alone, nor hide the toolchain; \
+             install it (`apt-get install bubblewrap`), or pass `--sandbox none` if you trust the agent"
+                .into(),
+        ));
+    }
+    std::fs::write(&place.prompt_file, prompt).map_err(Error::path("write", &place.prompt_file))?;
+    let boxed = sandbox.kind() == Kind::Bwrap;
+    // With the whole network open there is no loopback of its own.
+    let own_loopback = boxed && options.network == Network::Model;
+    let socket = place.model.join("socket");
+    let endpoint = spec.endpoint.clone().map(|url| Endpoint {
+        url,
+        auth: spec.auth,
+        key: spec.key.clone(),
+        pause: Duration::from_secs(1),
+        most_answers: matches!(spec.parser, Parser::MiniSweAgent | Parser::Plain).then_some(options.limits.steps),
+    });
+    let (relay, port) = match (endpoint, own_loopback) {
+        (None, _) => (None, None),
+        (Some(endpoint), true) => (Some(Relay::on_socket(&socket, endpoint)?), Some(PORT)),
+        (Some(endpoint), false) => {
+            let (relay, port) = Relay::on_port(endpoint)?;
+            (Some(relay), Some(port))
+        }
+    };
+    let words = Words { spec, place, prompt, options, url: port.map(|port| format!("http://127.0.0.1:{port}")) };
+    for (path, text) in &spec.files {
+        put(&place.home, path, &words.filled(text))?;
+    }
+    let bridged = port.filter(|_| own_loopback).map(|port| (port, socket.as_path()));
+    let inner = command(&words, &program, bridged)?;
+    let policy = policy(spec, place, &program, options)?;
+    let mut command = sandbox.command(&inner, &policy)?;
+    let mut reader = Reader::new(spec.parser, prompt);
+    let mut too_many = false;
+    let limits = Limits { timeout: Some(options.limits.timeout), max_output: MOST_OUTPUT };
+    let output = run_watched(&mut command, limits, |line| {
+        reader.line(line);
+        // The answer that would be one too many ends it, so that what the last one did still stands.
+        too_many = reader.heard().agent_steps() > options.limits.steps;
+        !too_many
+    })?;
+    if spec.parser == Parser::MiniSweAgent {
+        reader.file(&trajectory(&place.out.join("trajectory.json")));
+    }
+    let report = sandbox.report(&command);
+    if let Some(fault) = report.fault {
+        let said = output.stderr_text();
+        let said = said.trim_end();
+        let said = if said.is_empty() { String::new() } else { format!("\n{said}") };
+        return Err(Error::Setup(format!("the sandbox {} could not start the agent: {fault}{said}", sandbox.kind().name())));
+    }
+    let heard = reader.finish();
+    let traffic = relay.map(|relay| relay.traffic());
+    let breach = report.breach.map(|b| b.name().to_owned());
+    let steps = too_many || heard.agent_steps() > options.limits.steps || traffic.as_ref().is_some_and(|t| t.used_up);
+    let ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some());
+    Ok(Attempt {
+        heard,
+        ended,
+        exit_code: output.status.code(),
+        stdout: output.stdout,
+        stderr: output.stderr,
+        traffic,
+        sandbox: sandbox.kind(),
+        wall: output.wall,
+    })
+}
+
+/// Why it ended: what we did to it first, then what its endpoint did, then what it says, then how the process ended.
+fn ended(
+    output: &Output,
+    heard: &Heard,
+    traffic: Option<&Traffic>,
+    breach: Option<String>,
+    steps: bool,
+    bridged: bool,
+) -> Ended {
+    if steps {
+        return Ended::StepLimit;
+    }
+    if output.timed_out {
+        return Ended::TimeLimit;
+    }
+    if let Some(limit) = breach.or_else(|| output.truncated.then(|| "output limit".to_owned())) {
+        return Ended::ResourceLimit(limit);
+    }
+    let said_well = matches!(heard.ended, Some(Ended::Done | Ended::StepLimit | Ended::ContextLimit));
+    // An agent that has got over a fault of its endpoint has ended by itself.
+    if let Some(fault) = traffic.and_then(|t| t.last_fault.clone()).filter(|_| !(said_well && output.status.success())) {
+        return fault;
+    }
+    if let Some(ended) = &heard.ended {
+        return ended.clone();
+    }
+    if output.status.success() {
+        return Ended::Done;
+    }
+    let stderr = output.stderr_text();
+    let tail: Vec<&str> = stderr.lines().rev().take(20).collect();
+    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
+    if bridged && output.status.code() == Some(i32::from(FAILED)) {
+        return Ended::NotStarted(tail);
+    }
+    let how = match (output.status.code(), output.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, signal) => format!("signal {}", signal.unwrap_or(0)),
+    };
+    Ended::Failed(if tail.is_empty() { how } else { format!("{how}\n{tail}") })
+}
+
+/// What placeholders stand for.
+struct Words<'a> {
+    spec: &'a AgentSpec,
+    place: &'a Place,
+    prompt: &'a str,
+    options: &'a Options,
+    url: Option<String>,
+}
+
+impl Words<'_> {
+    /// A text with its placeholders filled in, once: what is filled in may look like one.
+    fn filled(&self, text: &str) -> String {
+        let place = self.place;
+        let trajectory = place.out.join("trajectory.json");
+        let steps = self.options.limits.steps.to_string();
+        let words: [(&str, &str); 10] = [
+            ("{prompt}", self.prompt),
+            ("{prompt_file}", place.prompt_file.as_str()),
+            ("{workspace}", place.workspace.as_str()),
+            ("{gist}", place.gist.as_str()),
+            ("{home}", place.home.as_str()),
+            ("{model}", self.spec.model.as_deref().unwrap_or("default")),
+            ("{endpoint}", self.url.as_deref().unwrap_or("http://127.0.0.1:9")),
+            ("{key}", NO_KEY),
+            ("{steps}", &steps),
+            ("{trajectory}", trajectory.as_str()),
+        ];
+        let (mut out, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let word = words.iter().find(|(name, _)| rest.starts_with(name));
+            let (taken, value) = word.map_or((1, "{"), |(name, value)| (name.len(), value));
+            out.push_str(value);
+            rest = &rest[taken..];
+        }
+        out + rest
+    }
+}
+
+/// The agent's command line, behind the bridge where it needs one.
+fn command(words: &Words<'_>, program: &Program, bridge: Option<(u16, &Utf8Path)>) -> Result<Command> {
+    let Words { spec, place, options, .. } = words;
+    let mut inner = match bridge {
+        None => Command::new(&program.path),
+        Some((port, socket)) => {
+            let mut inner = Command::new(std::env::current_exe().map_err(Error::io("failed to find the running program"))?);
+            inner.args([BRIDGE, &port.to_string(), socket.as_str(), program.path.as_str()]);
+            inner
+        }
+    };
+    inner.args(spec.argv[1..].iter().map(|arg| words.filled(arg))).current_dir(&place.workspace);
+    let mut path: Vec<String> = program.bins.iter().map(ToString::to_string).collect();
+    path.extend(["/usr/local/bin", "/usr/bin", "/bin"].map(str::to_owned));
+    for (name, _) in TOOLCHAIN {
+        inner.env_remove(name);
+    }
+    inner.env_remove("RUSTUP_TOOLCHAIN");
+    if options.execution {
+        for (name, dir) in toolchain() {
+            path.extend((name == "CARGO_HOME").then(|| dir.join("bin").into_string()));
+            inner.env(name, dir);
+        }
+        inner.env("CARGO_NET_OFFLINE", "true");
+    }
+    inner.env("HOME", &place.home).env("PATH", path.join(":")).env("NO_COLOR", "1").env("TERM", "dumb");
+    inner.envs(spec.env.iter().map(|(name, value)| (name, words.filled(value.reveal()))));
+    Ok(inner)
+}
+
+/// Where the toolchain is, by the names of its variables.
+fn toolchain() -> Vec<(&'static str, Utf8PathBuf)> {
+    let home = std::env::var("HOME").unwrap_or_default();
+    let place =
+        |name: &str, under: &str| std::env::var(name).map_or_else(|_| Utf8Path::new(&home).join(under), Utf8PathBuf::from);
+    TOOLCHAIN.map(|(name, under)| (name, place(name, under))).into_iter().filter(|(_, dir)| dir.is_dir()).collect()
+}
+
+fn policy(spec: &AgentSpec, place: &Place, program: &Program, options: &Options) -> Result<Policy> {
+    let exe = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
+    let exe = Utf8PathBuf::from_path_buf(exe).map_err(|p| Error::Setup(format!("{} is not UTF-8", p.display())))?;
+    let mut read_only: Vec<Utf8PathBuf> = program.parts.iter().cloned().collect();
+    read_only.extend(spec.show.iter().cloned());
+    read_only.extend([exe, place.prompt_file.clone()]);
+    if options.execution {
+        // The sources of dependencies, for builds without a network.
+        let cargo = toolchain().into_iter().find(|(name, _)| *name == "CARGO_HOME");
+        let sources = cargo.iter().flat_map(|(_, home)| [home.join("registry"), home.join("git")]);
+        read_only.extend(sources.filter(|dir| dir.is_dir()));
+    }
+    let writable = [&place.workspace, &place.home, &place.model, &place.out].map(Clone::clone).to_vec();
+    Ok(Policy {
+        read_only,
+        writable,
+        without_toolchain: !options.execution,
+        network: options.network == Network::Full,
+        limits: resources(options.limits),
+    })
+}
+
+/// A file in the agent's home.
+fn put(home: &Utf8Path, path: &Utf8Path, text: &str) -> Result<()> {
+    let inside = path.is_relative() && path.components().all(|c| matches!(c, camino::Utf8Component::Normal(_)));
+    if !inside {
+        return Err(Error::Usage(format!("`files`: {path} is no path in the agent's home")));
+    }
+    let file = home.join(path);
+    if let Some(dir) = file.parent() {
+        std::fs::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
+    }
+    std::fs::write(&file, text).map_err(Error::path("write", &file))
+}
+
+/// A trajectory of the agent's own; nothing when there is none, or no regular file.
+fn trajectory(file: &Utf8Path) -> String {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    if file.symlink_metadata().is_ok_and(|about| about.is_file()) {
+        let read = std::fs::File::open(file).and_then(|f| f.take(LONGEST_TRAJECTORY).read_to_end(&mut bytes));
+        // Half of it is better than nothing.
+        drop(read);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A text without what nobody is to read.
+#[must_use]
+pub fn without_secrets(text: &str, secrets: &[Secret]) -> String {
+    // Short ones stand in any text, and are none.
+    let secrets = secrets.iter().map(Secret::reveal).filter(|secret| secret.len() >= 6);
+    secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "<secret>"))
+}

@@ -1,0 +1,79 @@
+//! What an agent is asked for a task of the session.
+
+use super::Session;
+use crate::agent::prompt::{Facts, Strategy, prompt};
+use crate::error::Result;
+use crate::gist::known_dependencies;
+use crate::reduce::ran::Ran;
+use crate::task::Task;
+use crate::workspace::relative;
+use camino::Utf8Path;
+use std::time::Duration;
+
+/// How an agent is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AskOptions {
+    /// How it is to go about it.
+    pub strategy: Strategy,
+    /// The test's text is given.
+    pub body: bool,
+    /// It may run code.
+    pub execution: bool,
+    /// Ignored tests are run.
+    pub ignored: bool,
+    /// For one run of the test.
+    pub timeout: Option<Duration>,
+}
+
+impl Session<'_> {
+    /// The prompt for a task, whose gist has to be at `gist`. The test is run once, so that what can't be verified is known before an
+    /// agent is paid for it.
+    ///
+    /// # Errors
+    /// As [`Session::judge`].
+    pub fn ask(&self, task: &Task, gist: &Utf8Path, options: &AskOptions, stage: &dyn Fn(&str, &str)) -> Result<String> {
+        let entry = task.entry(&self.target, options.ignored);
+        let name = task.what();
+        stage("Tracing", &name);
+        let (first, _) = self.first_run(&entry, &name, options.timeout)?;
+        let coverage = first.coverage().cloned().unwrap_or_default();
+        let ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage);
+        let site = self.locate(task, &ran)?;
+        let first_case = entry.names().first().map_or_else(|| task.name().to_owned(), Clone::clone);
+        let original = self.original(&site, &first_case);
+        // The file of an integration test is its own crate, and may stand at the root.
+        let wrapper = self.prepared.bundle.wrapper.as_ref();
+        let modules: Vec<String> = original.path.iter().skip_while(|m| Some(*m) == wrapper).cloned().collect();
+        let place = task.tests().first().and_then(|test| {
+            let file = test.file.as_ref()?;
+            Some(format!("{}:{}", relative(file, &self.workspace.metadata.workspace_root), test.line))
+        });
+        let dependencies = known_dependencies(self.workspace, &self.target)?;
+        let edition = &self.prepared.bundle.edition;
+        let command = match (task.program(), dependencies.is_empty()) {
+            (Some(program), _) => format!("rustc --edition {edition} {} && ./gist{}", gist_name(gist), program.call()),
+            (None, true) => {
+                format!("rustc --edition {edition} --test {} -o gist && ./gist --exact {}", gist_name(gist), task.name())
+            }
+            (None, false) => format!("cargo gistify run {} -- --exact {}", gist_name(gist), task.name()),
+        };
+        Ok(prompt(&Facts {
+            test: task.name(),
+            target: &format!("{} {}", self.target.package, self.target.selector()),
+            place: place.as_deref(),
+            modules: &modules,
+            edition,
+            crates: &self.prepared.bundle.crates.iter().map(|c| c.crate_name.clone()).collect::<Vec<_>>(),
+            command: &command,
+            dependencies: &dependencies,
+            gist,
+            strategy: options.strategy,
+            execution: options.execution,
+            body: options.body.then_some(&original),
+        }))
+    }
+}
+
+fn gist_name(gist: &Utf8Path) -> &str {
+    gist.file_name().unwrap_or("gist.rs")
+}
