@@ -4,6 +4,8 @@
 //! stands there when it ends, or when a limit ends it, is its gist. How an attempt went is a trajectory ([`atif`]), whatever kind of
 //! agent made it; nothing an agent says of itself decides anything.
 
+#[cfg(feature = "acp")]
+pub mod acp;
 pub mod atif;
 pub mod bridge;
 pub mod chat;

@@ -134,6 +134,52 @@ pub fn run_watched(command: &mut Command, limits: Limits, on_line: impl FnMut(&s
     Ok(Output { status, stdout, stderr, timed_out, truncated: too_much.into_inner(), wall })
 }
 
+/// How long a child may take to end by itself once it is not talked to any more.
+#[cfg(feature = "acp")]
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Runs `command` and has `talk` hold its standard input and output. When that comes back the child has a second to end by itself,
+/// then the whole process group is killed; when the child ends, or its time is up, what `talk` reads from ends. Of the outputs only
+/// standard error is kept.
+///
+/// # Errors
+/// As [`run`].
+#[cfg(feature = "acp")]
+pub fn run_talking<T: Send>(
+    command: &mut Command,
+    limits: Limits,
+    talk: impl FnOnce(std::process::ChildStdin, std::process::ChildStdout) -> T + Send,
+) -> Result<(Output, T)> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (mut child, group) = spawn(command)?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(Error::Internal("a child has no pipes".into()));
+    };
+    let stderr = child.stderr.take();
+    let (too_much, said) = (AtomicBool::new(false), std::sync::OnceLock::new());
+    let (waited, talked, stderr) = std::thread::scope(|scope| {
+        let (too_much, said) = (&too_much, &said);
+        let talker = scope.spawn(move || {
+            let talked = talk(stdin, stdout);
+            said.get_or_init(Instant::now);
+            talked
+        });
+        let err = scope.spawn(move || stderr.map(|s| read_capped(s, limits.max_output, too_much)).unwrap_or_default());
+        let is_over = || {
+            too_much.load(Ordering::Relaxed)
+                || said.get().is_some_and(|at| at.elapsed() > FAREWELL)
+                // A talk that panicked says nothing any more.
+                || talker.is_finished() && said.get().is_none()
+        };
+        let waited = wait(&mut child, &group, limits.timeout, &is_over);
+        (waited, talker.join(), err.join().unwrap_or_default())
+    });
+    interrupt::check()?;
+    let (status, timed_out, wall) = waited?;
+    let talked = talked.map_err(|_| Error::Internal("talking to a child panicked".into()))?;
+    Ok((Output { status, stdout: Vec::new(), stderr, timed_out, truncated: too_much.into_inner(), wall }, talked))
+}
+
 /// Cuts what comes into lines; a line that is longer than all that is kept of an output is shown in parts.
 struct Lines<'a, F> {
     pending: Vec<u8>,

@@ -122,8 +122,10 @@ fn each_tool_answers_with_text_and_an_object() {
         total.is_some_and(|f| f["file"] == "src/cart.rs" && f["line"].as_u64() > Some(1) && f["calls"].as_u64() > Some(0))
     );
     assert!(value["files"].as_array().unwrap().iter().any(|f| f["path"] == "src/cart.rs" && f["lines"].is_null()));
-    let (_, text, _) = server.call("trace", json!({ "test": TEST, "source": true }));
-    assert!(text.contains("fn total"), "{text}");
+    assert!(value["source"].is_null());
+    let (_, text, value) = server.call("trace", json!({ "test": TEST, "source": true }));
+    let source = value["source"].as_str().unwrap();
+    assert!(source.contains("fn total") && text.ends_with(source), "{text}");
 
     let (failed, text, value) = server.call("graph", json!({ "test": TEST, "name": "Line::total" }));
     assert!(!failed && text.starts_with("method cart::Line::total (src/cart.rs:"), "{text}");
@@ -210,12 +212,18 @@ fn only_the_chosen_tools_are_served() {
 }
 
 #[test]
-fn an_ignored_test_is_served_on_request() {
-    let project = Project::new("slow");
-    let mut server = Server::new(&project, &["--sandbox", "none"]);
-    let (failed, text, _) = server.call("trace", json!({ "test": "waits_for_nothing" }));
+fn an_ignored_test_is_served_on_request_alone() {
+    let project = Project::new("outcomes");
+    let trace = |args: &[&str]| {
+        let mut server = Server::new(&project, args);
+        let (failed, text, _) = server.call("trace", json!({ "test": "ignored" }));
+        assert_eq!(server.close().0, Some(0));
+        (failed, text)
+    };
+    let (failed, text) = trace(&[]);
+    assert!(failed && text.ends_with("is ignored; start the server with --ignored"), "{text}");
+    let (failed, text) = trace(&["--ignored"]);
     assert!(!failed, "{text}");
-    assert_eq!(server.close().0, Some(0));
 }
 
 #[test]

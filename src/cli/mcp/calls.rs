@@ -132,8 +132,13 @@ impl Served {
         let limit = self.args.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_secs);
         let report = traced_by(&work.workspace, target, &map, task, self.args.ignored, limit)?;
         let mut text = format!("{}\n\n{}", task.what(), report.text());
-        if asked.source {
-            text += &format!("\n{}", report.listing(&work.workspace.metadata.workspace_root)?);
+        // Some clients show models the object alone.
+        let listing = match asked.source {
+            true => Some(capped(report.listing(&work.workspace.metadata.workspace_root)?)),
+            false => None,
+        };
+        if let Some(listing) = &listing {
+            text += &format!("\n{listing}");
         }
         let files = report.files.iter().map(|f| RanFile {
             path: &f.path,
@@ -149,6 +154,7 @@ impl Served {
             "functions": functions,
             "left_out": report.functions.len() - functions.len(),
             "files": files.collect::<Vec<_>>(),
+            "source": listing,
         });
         Ok(Answer::new(text, value))
     }
