@@ -47,6 +47,8 @@ pub enum Kind {
     Builtin,
     /// A program that is called with a prompt.
     Command,
+    /// An agent that speaks the Agent Client Protocol.
+    Acp,
     /// This tool's own small agent, over an endpoint that speaks as OpenAI's chat completions.
     Chat,
     /// One request to such an endpoint, with all files that the test's run touches.
@@ -143,7 +145,7 @@ pub fn find(name: &str, file: Option<&Utf8Path>, environment: impl Fn(&str) -> O
     let wrong = |what: String| Error::Usage(format!("agent `{name}`: {what}"));
     let kind = table.kind.ok_or_else(|| wrong("`kind` is missing".into()))?;
     let argv = table.argv.unwrap_or_default();
-    if kind == Kind::Command && argv.is_empty() {
+    if matches!(kind, Kind::Command | Kind::Acp) && argv.is_empty() {
         return Err(wrong("`argv` is missing: program and arguments".into()));
     }
     let parser = table.parser.as_deref().unwrap_or("plain").parse::<Parser>().map_err(|e| wrong(e.to_string()))?;
@@ -192,17 +194,25 @@ fn read(text: &str, what: &str) -> Result<File> {
 
 /// The table of that name: the file's over the one that it extends, or over the preset of its name.
 fn merged(name: &str, presets: &File, own: &File, depth: usize) -> Result<Option<Table>> {
-    if depth > own.agents.len() {
+    if depth > own.agents.len() + presets.agents.len() {
         return Err(Error::Usage(format!("agent `{name}` extends itself")));
     }
     if name == BUILTIN {
         return Ok(Some(Table { kind: Some(Kind::Builtin), ..Table::default() }));
     }
-    let Some(table) = own.agents.get(name) else { return Ok(presets.agents.get(name).cloned()) };
-    let base = match &table.extends {
-        Some(other) if other == name => presets.agents.get(name).cloned(),
-        Some(other) => merged(other, presets, own, depth + 1)?,
-        None => presets.agents.get(name).cloned(),
+    // A table of one's own goes over the preset of its name, and a preset extends presets only.
+    let none = File::default();
+    let of_preset = || merged(name, presets, &none, depth + 1);
+    let (table, base) = match (own.agents.get(name), presets.agents.get(name)) {
+        (Some(table), preset) => match &table.extends {
+            Some(other) if other != name => (table, merged(other, presets, own, depth + 1)?),
+            _ => (table, if preset.is_some() { of_preset()? } else { None }),
+        },
+        (None, Some(table)) => match &table.extends {
+            Some(other) => (table, merged(other, presets, &none, depth + 1)?),
+            None => return Ok(Some(table.clone())),
+        },
+        (None, None) => return Ok(None),
     };
     let Some(base) = base else {
         return match &table.extends {
@@ -246,7 +256,7 @@ mod unit {
     fn every_preset_is_whole() {
         for name in names(None).unwrap() {
             let spec = find(&name, None, |_| Some("s3cret".to_owned())).unwrap();
-            assert_eq!(spec.kind != Kind::Command, spec.argv.is_empty(), "{name}");
+            assert_eq!(!matches!(spec.kind, Kind::Command | Kind::Acp), spec.argv.is_empty(), "{name}");
             assert!(spec.kind == Kind::Builtin || spec.endpoint.is_some() && spec.model.is_some(), "{name}");
         }
     }
@@ -279,7 +289,7 @@ mod unit {
             ("[agents.a]\nkind = \"command\"\nargv = [\"x\"]\nkey = \"$NONE\"\n", "a", "$NONE is not set"),
             ("[agents.a]\nextends = \"b\"\n[agents.b]\nextends = \"a\"\n", "a", "extends itself"),
             ("[agents.a]\nextends = \"nobody\"\n", "a", "`nobody`, which is none"),
-            ("", "nobody", "there is no agent `nobody`; there are builtin, claude"),
+            ("", "nobody", "there is no agent `nobody`; there are builtin, chat, claude"),
         ] {
             let e = in_file(text, name).unwrap_err();
             assert!(e.to_string().contains(said), "{e}");

@@ -1,7 +1,7 @@
 //! One attempt of an agent that is a program: it is called in its box, what it prints is read as it comes, and limits end it.
 
 use super::bridge::{BRIDGE, FAILED};
-use super::config::AgentSpec;
+use super::config::{AgentSpec, Kind as AgentKind};
 use super::place::{Place, Program, program};
 use super::relay::{Endpoint, Relay, Traffic};
 use super::secret::Secret;
@@ -138,18 +138,10 @@ pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox,
     let inner = command(&words, &program, bridged)?;
     let policy = policy(spec, place, &program, options)?;
     let mut command = sandbox.command(&inner, &policy)?;
-    let mut reader = Reader::new(spec.parser, prompt);
-    let mut too_many = false;
-    let limits = Limits { timeout: Some(options.limits.timeout), max_output: MOST_OUTPUT };
-    let output = run_watched(&mut command, limits, |line| {
-        reader.line(line);
-        // The answer that would be one too many ends it, so that what the last one did still stands.
-        too_many = reader.heard().agent_steps() > options.limits.steps;
-        !too_many
-    })?;
-    if spec.parser == Parser::MiniSweAgent {
-        reader.file(&trajectory(&place.out.join("trajectory.json")));
-    }
+    let (output, heard) = match spec.kind {
+        AgentKind::Acp => talked(&mut command, place, prompt, options)?,
+        _ => watched(&mut command, spec, place, prompt, options)?,
+    };
     let report = sandbox.report(&command);
     if let Some(fault) = report.fault {
         let said = output.stderr_text();
@@ -157,11 +149,10 @@ pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox,
         let said = if said.is_empty() { String::new() } else { format!("\n{said}") };
         return Err(Error::Setup(format!("the sandbox {} could not start the agent: {fault}{said}", sandbox.kind().name())));
     }
-    let heard = reader.finish();
     let traffic = relay.map(|relay| relay.traffic());
     let breach = report.breach.map(|b| b.name().to_owned());
-    let steps = too_many || heard.agent_steps() > options.limits.steps || traffic.as_ref().is_some_and(|t| t.used_up);
-    let ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some());
+    let steps = heard.agent_steps() > options.limits.steps || traffic.as_ref().is_some_and(|t| t.used_up);
+    let ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some(), spec.kind);
     Ok(Attempt {
         heard,
         ended,
@@ -174,6 +165,45 @@ pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox,
     })
 }
 
+/// Runs a program and reads what it prints.
+fn watched(
+    command: &mut Command,
+    spec: &AgentSpec,
+    place: &Place,
+    prompt: &str,
+    options: &Options,
+) -> Result<(Output, Heard)> {
+    let mut reader = Reader::new(spec.parser, prompt);
+    let limits = Limits { timeout: Some(options.limits.timeout), max_output: MOST_OUTPUT };
+    let output = run_watched(command, limits, |line| {
+        reader.line(line);
+        // The answer that would be one too many ends it, so that what the last one did still stands.
+        reader.heard().agent_steps() <= options.limits.steps
+    })?;
+    if spec.parser == Parser::MiniSweAgent {
+        reader.file(&trajectory(&place.out.join("trajectory.json")));
+    }
+    Ok((output, reader.finish()))
+}
+
+/// Talks to a program that speaks the Agent Client Protocol.
+#[cfg(feature = "acp")]
+fn talked(command: &mut Command, place: &Place, prompt: &str, options: &Options) -> Result<(Output, Heard)> {
+    let talk = super::acp::converse(command, &place.workspace, prompt, &[], &options.limits, &mut |_| {})?;
+    let output = talk.output.ok_or_else(|| {
+        let why = talk.heard.ended.as_ref().map(Ended::describe).unwrap_or_default();
+        Error::Setup(format!("the agent could not be started: {why}"))
+    })?;
+    Ok((output, talk.heard))
+}
+
+#[cfg(not(feature = "acp"))]
+fn talked(_: &mut Command, _: &Place, _: &str, _: &Options) -> Result<(Output, Heard)> {
+    Err(Error::Usage(
+        "this `cargo-gistify` was built without the feature `acp`; install it with its default features".into(),
+    ))
+}
+
 /// Why it ended: what we did to it first, then what its endpoint did, then what it says, then how the process ended.
 fn ended(
     output: &Output,
@@ -182,6 +212,7 @@ fn ended(
     breach: Option<String>,
     steps: bool,
     bridged: bool,
+    kind: AgentKind,
 ) -> Ended {
     if steps {
         return Ended::StepLimit;
@@ -193,9 +224,14 @@ fn ended(
     if let Some(limit) = breach.or_else(|| output.truncated.then(|| "output limit".to_owned())) {
         return Ended::ResourceLimit(limit);
     }
-    let said_well = matches!(heard.ended, Some(Ended::Done | Ended::StepLimit | Ended::ContextLimit));
+    // A process that is ended when all is said need not end with success.
+    let said_well = match heard.ended {
+        Some(Ended::StepLimit | Ended::ContextLimit) => true,
+        Some(Ended::Done) => output.status.success() || kind == AgentKind::Acp,
+        _ => false,
+    };
     // An agent that has got over a fault of its endpoint has ended by itself.
-    if let Some(fault) = traffic.and_then(|t| t.last_fault.clone()).filter(|_| !(said_well && output.status.success())) {
+    if let Some(fault) = traffic.and_then(|t| t.last_fault.clone()).filter(|_| !said_well) {
         return fault;
     }
     if let Some(ended) = &heard.ended {

@@ -157,7 +157,7 @@ fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
 
 /// Whether an agent that is a program is installed.
 fn is_there(spec: &AgentSpec) -> Result<()> {
-    if spec.kind == Kind::Command { installed(spec).map(drop) } else { Ok(()) }
+    if matches!(spec.kind, Kind::Command | Kind::Acp) { installed(spec).map(drop) } else { Ok(()) }
 }
 
 impl Run<'_> {
@@ -192,7 +192,7 @@ impl Run<'_> {
                 let files = host.files();
                 own_attempt(&self.spec, &place, &prompt, &self.tools, &self.options, &host, &files, kind)?
             }
-            Kind::Builtin | Kind::Command => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
+            Kind::Builtin | Kind::Command | Kind::Acp => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
         };
         let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, asked)?;
         self.tell(&attempted);

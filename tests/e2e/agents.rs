@@ -221,7 +221,13 @@ fn the_builtin_agent_is_the_extractor() {
 }
 
 /// The real ones: preset, program, and what says that it is done.
-const REAL: [(&str, &str); 3] = [("claude", "claude"), ("codex", "codex"), ("mini-swe-agent", "mini")];
+const REAL: [(&str, &str); 5] = [
+    ("claude", "claude"),
+    ("codex", "codex"),
+    ("mini-swe-agent", "mini"),
+    ("claude-acp", "claude-agent-acp"),
+    ("codex-acp", "codex-acp"),
+];
 
 /// A script of commands for a real agent.
 fn commands(agent: &str, commands: &[&str]) -> Vec<Step> {
@@ -248,7 +254,9 @@ fn real_agents_make_gists_that_verify_and_never_hold_the_key() {
         let attempt = &report.as_ref().unwrap()["attempt"];
         assert_eq!(attempt["ended"]["why"], "done", "{agent}: {attempt}");
         assert_eq!(attempt["steps"], 3, "{agent}: {attempt}");
-        assert!(attempt["usage"]["input_tokens"].as_u64().is_some_and(|n| n >= 300), "{agent}: {attempt}");
+        // The protocol does not tell tokens.
+        let told = attempt["usage"]["input_tokens"].as_u64();
+        assert!(agent.ends_with("-acp") || told.is_some_and(|n| n >= 300), "{agent}: {attempt}");
         let calls: u64 = attempt["tools"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
         assert!(calls >= 2, "{agent}: {attempt}");
         // The model got the key, and the agent's own place for it is empty.
@@ -296,7 +304,7 @@ fn a_model_that_is_down_or_refuses_the_key_is_no_fault_of_the_agents() {
         let bench = Bench::new();
         for (status, why) in [(500, "model-unavailable"), (401, "no-key")] {
             let model = Model::new(vec![Step::Status(status)]);
-            let (ran, report) = bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "30"]);
+            let (ran, report) = bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "8"]);
             let report = report.unwrap();
             let attempt = &report["attempt"];
             assert_eq!(

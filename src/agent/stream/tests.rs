@@ -88,7 +88,7 @@ fn readable(heard: &Heard) -> String {
             writeln!(out, "  thought: {thoughts}").unwrap();
         }
         for call in step.tool_calls.iter().flatten() {
-            writeln!(out, "  call {}: {} {}", call.tool_call_id, call.function_name, call.arguments).unwrap();
+            writeln!(out, "  call {}: {} {}", call.tool_call_id, call.function_name, sorted(&call.arguments)).unwrap();
         }
         for result in step.observation.iter().flat_map(|seen| &seen.results) {
             writeln!(out, "  result of {}: {:?}", result.source_call_id.as_deref().unwrap_or("nothing"), result.content)
@@ -158,6 +158,12 @@ fn assert_sound(heard: &Heard) {
         assert!(step.message.len() <= TEXT_BYTES);
         assert!(step.observation.iter().flat_map(|seen| &seen.results).all(|result| result.content.len() <= TEXT_BYTES));
     }
+}
+
+/// An object by its keys: whether `serde_json` keeps their order hangs on the features of the build.
+fn sorted(object: &Value) -> String {
+    let keys: std::collections::BTreeMap<_, _> = object.as_object().into_iter().flatten().collect();
+    serde_json::to_string(&keys).unwrap()
 }
 
 #[test]
