@@ -160,10 +160,17 @@ fn assert_sound(heard: &Heard) {
     }
 }
 
-/// An object by its keys: whether `serde_json` keeps their order hangs on the features of the build.
-fn sorted(object: &Value) -> String {
-    let keys: std::collections::BTreeMap<_, _> = object.as_object().into_iter().flatten().collect();
-    serde_json::to_string(&keys).unwrap()
+/// A value with its keys in order: whether `serde_json` keeps another one hangs on the features of the build.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members: std::collections::BTreeMap<_, _> =
+                members.iter().map(|(key, v)| (key.clone(), sorted(v))).collect();
+            members.into_iter().collect()
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
 }
 
 #[test]
