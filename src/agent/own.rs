@@ -22,20 +22,23 @@ const SYSTEM: &str =
 const SYSTEM_ONCE: &str =
     "You are a careful Rust engineer. You answer with one block of Rust, the whole file, and nothing else.";
 
-/// Asks the model of `spec`; `host` does for it what it can't do itself, `files` are what a single request gives.
+/// What an agent of our own works with.
+pub struct Means<'a> {
+    /// The tools of the chat agent.
+    pub tools: &'a ToolSet,
+    /// Who does for it what it can't do itself.
+    pub host: &'a dyn Host,
+    /// What a single request gives: files by their paths in the project, with their texts.
+    pub files: &'a [(Utf8PathBuf, String)],
+    /// What holds the host's runs.
+    pub sandbox: sandbox::Kind,
+}
+
+/// Asks the model of `spec`.
 ///
 /// # Errors
 /// When `spec` names no endpoint, when files can't be written, or at an interruption. What goes wrong with the model is no error.
-pub fn own_attempt(
-    spec: &AgentSpec,
-    place: &Place,
-    prompt: &str,
-    tools: &ToolSet,
-    options: &Options,
-    host: &dyn Host,
-    files: &[(Utf8PathBuf, String)],
-    sandbox: sandbox::Kind,
-) -> Result<Attempt> {
+pub fn own_attempt(spec: &AgentSpec, place: &Place, prompt: &str, options: &Options, means: &Means<'_>) -> Result<Attempt> {
     let missing = |what: &str| Error::Usage(format!("agent `{}`: `{what}` is missing", spec.name));
     let model = Model {
         base_url: spec.endpoint.clone().ok_or_else(|| missing("endpoint"))?,
@@ -49,7 +52,7 @@ pub fn own_attempt(
     let heard = match spec.kind {
         Kind::Static => {
             let prompt = Prompt { system: SYSTEM_ONCE.to_owned(), task: prompt.to_owned() };
-            let (heard, gist) = chat::one_shot(&model, &options.limits, &prompt, files)?;
+            let (heard, gist) = chat::one_shot(&model, &options.limits, &prompt, means.files)?;
             if let Some(gist) = gist {
                 write_atomically(&place.gist, gist.as_bytes())?;
             }
@@ -58,10 +61,10 @@ pub fn own_attempt(
         _ => {
             let prompt = Prompt { system: SYSTEM.to_owned(), task: prompt.to_owned() };
             let room = chat::Place { workspace: place.workspace.clone(), gist: place.gist.clone() };
-            chat::chat(&model, tools, &options.limits, &prompt, &room, host)?
+            chat::chat(&model, means.tools, &options.limits, &prompt, &room, means.host)?
         }
     };
-    Ok(attempt(heard, sandbox, begun.elapsed()))
+    Ok(attempt(heard, means.sandbox, begun.elapsed()))
 }
 
 fn attempt(heard: Heard, sandbox: sandbox::Kind, wall: Duration) -> Attempt {

@@ -10,7 +10,7 @@ use super::work::{Work, work};
 use camino::Utf8PathBuf;
 use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
-use cargo_gistify::agent::own::own_attempt;
+use cargo_gistify::agent::own::{Means, own_attempt};
 use cargo_gistify::agent::place::Place;
 use cargo_gistify::agent::record::{Asked, AttemptReport, keep, next_folder};
 use cargo_gistify::agent::run::{Options, attempt, installed};
@@ -188,9 +188,9 @@ impl Run<'_> {
         let attempt = match self.spec.kind {
             Kind::Chat | Kind::Static => {
                 let host = AgentHost::new(session, task, &place, self.sandbox, args.selection.ignored, timeout)?;
-                let kind = self.sandbox.kind();
-                let files = host.files();
-                own_attempt(&self.spec, &place, &prompt, &self.tools, &self.options, &host, &files, kind)?
+                let sandbox = self.sandbox.kind();
+                let means = Means { tools: &self.tools, host: &host, files: &host.files(), sandbox };
+                own_attempt(&self.spec, &place, &prompt, &self.options, &means)?
             }
             Kind::Builtin | Kind::Command | Kind::Acp => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
         };
