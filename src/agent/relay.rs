@@ -139,6 +139,11 @@ fn forward(mut request: Request, agent: &ureq::Agent, endpoint: &Endpoint, traff
         let _ = request.respond(tiny_http::Response::from_string(text.to_string()).with_status_code(400));
         return;
     }
+    // Behind the host of an address anything else would name another host, and send the key there.
+    if !request.url().starts_with('/') {
+        let _ = request.respond(tiny_http::Response::from_string("no path").with_status_code(400));
+        return;
+    }
     let mut body = Vec::new();
     let read = request.as_reader().take(MOST_BYTES + 1).read_to_end(&mut body);
     if read.is_err() || body.len() as u64 > MOST_BYTES {
@@ -237,5 +242,102 @@ fn hand_back(request: Request, answer: ureq::http::Response<ureq::Body>) -> std:
         if n == 0 {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use std::net::TcpStream;
+
+    const KEY: &str = "sk-0123456789";
+
+    /// A model's endpoint that answers with these statuses in turn, the last one for ever; it remembers path and key of each request.
+    fn upstream(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+        let server = Server::http("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", server.server_addr().to_ip().unwrap());
+        let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+        let log = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            while let Ok(mut request) = server.recv() {
+                let mut body = String::new();
+                request.as_reader().read_to_string(&mut body).unwrap();
+                let keys = request.headers().iter().filter(|h| h.field.equiv("x-api-key"));
+                let keys: Vec<String> = keys.map(|h| h.value.to_string()).collect();
+                let mut log = log.lock().unwrap();
+                let status = statuses[log.len().min(statuses.len() - 1)];
+                log.push((request.url().to_owned(), keys.join(",")));
+                let _ = request.respond(tiny_http::Response::from_string(format!("got {body}")).with_status_code(status));
+            }
+        });
+        (url, seen)
+    }
+
+    fn relay(url: &str, most_answers: Option<usize>) -> (Relay, u16) {
+        let pause = Duration::from_millis(1);
+        let key = Some(Secret::new(KEY));
+        Relay::on_port(Endpoint { url: url.to_owned(), auth: Auth::XApiKey, key, pause, most_answers }).unwrap()
+    }
+
+    /// Sends a request as it is written and gives the answer.
+    fn ask(port: u16, target: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        write!(
+            stream,
+            "POST {target} HTTP/1.1\r\nhost: x\r\nx-api-key: own\r\ncontent-length: 2\r\nconnection: close\r\n\r\nhi"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        answer
+    }
+
+    #[test]
+    fn a_request_goes_on_with_the_key_in_the_place_of_the_agents_own() {
+        let (url, seen) = upstream(&[200]);
+        let (relay, port) = relay(&url, None);
+        let answer = ask(port, "/v1/messages?beta=true");
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("got hi"), "{answer}");
+        assert_eq!(*seen.lock().unwrap(), [("/v1/messages?beta=true".to_owned(), KEY.to_owned())]);
+        assert_eq!(relay.traffic(), Traffic { requests: 1, answered: 1, last_fault: None, used_up: false });
+    }
+
+    #[test]
+    fn a_request_that_would_name_another_host_is_refused() {
+        let (url, seen) = upstream(&[200]);
+        let (_relay, port) = relay(&url, None);
+        for target in ["@127.0.0.1:1/", ".example.org/", "http://example.org/", "*", ":1/"] {
+            let answer = ask(port, target);
+            assert!(answer.starts_with("HTTP/1.1 400"), "{target}: {answer}");
+        }
+        assert!(seen.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_the_endpoint_has_no_time_for_is_sent_again_and_its_faults_are_remembered() {
+        let (url, seen) = upstream(&[503, 429, 200]);
+        let (busy, port) = relay(&url, None);
+        assert!(ask(port, "/").starts_with("HTTP/1.1 200"));
+        assert_eq!((seen.lock().unwrap().len(), busy.traffic().last_fault), (3, None));
+        for (statuses, requests, fault) in [(&[503][..], 4, false), (&[500], 1, false), (&[401], 1, true)] {
+            let (url, seen) = upstream(statuses);
+            let (broken, port) = relay(&url, None);
+            ask(port, "/");
+            let found = broken.traffic().last_fault.unwrap();
+            assert_eq!((seen.lock().unwrap().len(), matches!(found, Ended::NoKey(_))), (requests, fault), "{found:?}");
+            assert!(found.is_infrastructure());
+        }
+        let (gone, port) = relay("http://127.0.0.1:9", None);
+        assert!(ask(port, "/").starts_with("HTTP/1.1 502"));
+        assert!(matches!(gone.traffic().last_fault, Some(Ended::ModelUnavailable(_))));
+    }
+
+    #[test]
+    fn beyond_the_last_answer_nothing_is_asked() {
+        let (url, seen) = upstream(&[200]);
+        let (relay, port) = relay(&url, Some(2));
+        let answers = [0; 4].map(|_| ask(port, "/"));
+        assert_eq!(answers.map(|a| a.starts_with("HTTP/1.1 200")), [true, true, false, false]);
+        assert_eq!((seen.lock().unwrap().len(), relay.traffic().used_up), (2, true));
     }
 }
