@@ -483,6 +483,7 @@ impl CargoArgs {
 }
 
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
     /// What goes to standard output
     #[arg(long, value_enum, default_value_t, global = true, value_name = "FORMAT")]

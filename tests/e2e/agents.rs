@@ -394,3 +394,15 @@ fn the_static_baseline_asks_once_with_the_files_that_ran() {
     let text = asked[0].1.to_string();
     assert!(asked.len() == 1 && text.contains("src/cart.rs") && text.contains("fn a_bulk_discount"), "{text}");
 }
+
+#[test]
+fn the_whole_network_is_open_when_it_is_asked_for_and_the_result_says_so() {
+    let bench = Bench::new();
+    let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    outside.set_nonblocking(true).unwrap();
+    let script = format!("echo > /dev/tcp/127.0.0.1/{}; GOLD", outside.local_addr().unwrap().port());
+    let (ran, report) = bench.script(&script, &["--agent-network", "full"]);
+    ran.assert_code(0);
+    assert_eq!(report["attempt"]["network"], "full");
+    assert!(outside.accept().is_ok(), "the port was not reached");
+}
