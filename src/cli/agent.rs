@@ -183,7 +183,6 @@ impl Run<'_> {
         let prompt = session.ask(task, &place.gist, &ask, &stage)?;
         let name = default_name(target, task);
         let dir = workspace.state_dir.join("attempts").join(&self.spec.name).join(name.trim_end_matches(".rs"));
-        let folder = next_folder(&dir)?;
         shell.stage("Asking", &format!("{} for {}", self.spec.name, task.what()));
         let attempt = match self.spec.kind {
             Kind::Chat | Kind::Static => {
@@ -194,6 +193,8 @@ impl Run<'_> {
             }
             Kind::Builtin | Kind::Command | Kind::Acp => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
         };
+        // An attempt that was interrupted leaves nothing.
+        let folder = next_folder(&dir)?;
         let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, asked)?;
         self.tell(&attempted);
         let judged = match read_gist(&place.gist) {
