@@ -252,11 +252,13 @@ mod unit {
 
     const KEY: &str = "sk-0123456789";
 
+    type Seen = Mutex<Vec<(String, String)>>;
+
     /// A model's endpoint that answers with these statuses in turn, the last one for ever; it remembers path and key of each request.
-    fn upstream(statuses: &'static [u16]) -> (String, Arc<Mutex<Vec<(String, String)>>>) {
+    fn upstream(statuses: &'static [u16]) -> (String, Arc<Seen>) {
         let server = Server::http("127.0.0.1:0").unwrap();
         let url = format!("http://{}", server.server_addr().to_ip().unwrap());
-        let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+        let seen: Arc<Seen> = Arc::default();
         let log = Arc::clone(&seen);
         std::thread::spawn(move || {
             while let Ok(mut request) = server.recv() {
