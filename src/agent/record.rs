@@ -136,13 +136,13 @@ pub fn keep(
         extra: serde_json::Map::new(),
     };
     let session = heard.session.clone().unwrap_or_else(|| folder.file_name().unwrap_or("1").to_owned());
-    let trajectory = json(&Trajectory::of(session, agent, heard))?;
+    let trajectory = json(&Trajectory::of(session, agent, heard), &spec.secrets)?;
     let texts = [
         ("prompt.md", prompt.to_owned()),
         ("stdout.log", String::from_utf8_lossy(&attempt.stdout).into_owned()),
         ("stderr.log", String::from_utf8_lossy(&attempt.stderr).into_owned()),
         ("trajectory.json", trajectory),
-        ("attempt.json", json(&report)?),
+        ("attempt.json", json(&report, &spec.secrets)?),
     ];
     for (name, text) in texts {
         write(&folder.join(name), &text, &spec.secrets)?;
@@ -154,8 +154,19 @@ pub fn keep(
     Ok(report)
 }
 
-fn json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| Error::Internal(e.to_string()))
+/// A value as JSON without what nobody is to read, however it would be written in JSON.
+///
+/// # Errors
+/// [`Error::Internal`] for what is no JSON.
+pub fn hidden(value: &impl Serialize, secrets: &[Secret]) -> Result<serde_json::Value> {
+    let mut value = serde_json::to_value(value).map_err(|e| Error::Internal(e.to_string()))?;
+    secrets.iter().for_each(|secret| secret.redact_value(&mut value));
+    Ok(value)
+}
+
+fn json(value: &impl Serialize, secrets: &[Secret]) -> Result<String> {
+    let value = hidden(value, secrets)?;
+    serde_json::to_string_pretty(&value).map(|text| text + "\n").map_err(|e| Error::Internal(e.to_string()))
 }
 
 fn write(file: &Utf8Path, text: &str, secrets: &[Secret]) -> Result<()> {

@@ -152,7 +152,10 @@ pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox,
     let traffic = relay.map(|relay| relay.traffic());
     let breach = report.breach.map(|b| b.name().to_owned());
     let steps = heard.agent_steps() > options.limits.steps || traffic.as_ref().is_some_and(|t| t.used_up);
-    let ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some(), spec.kind);
+    let mut ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some(), spec.kind);
+    if let Ended::Failed(said) | Ended::ModelUnavailable(said) | Ended::NoKey(said) | Ended::NotStarted(said) = &mut ended {
+        *said = without_secrets(said, &spec.secrets);
+    }
     Ok(Attempt {
         heard,
         ended,

@@ -12,8 +12,8 @@ use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
 use cargo_gistify::agent::own::{Means, own_attempt};
 use cargo_gistify::agent::place::Place;
-use cargo_gistify::agent::record::{Asked, AttemptReport, keep, next_folder};
-use cargo_gistify::agent::run::{Options, attempt, installed};
+use cargo_gistify::agent::record::{Asked, AttemptReport, hidden, keep, next_folder};
+use cargo_gistify::agent::run::{Options, attempt, installed, without_secrets};
 use cargo_gistify::agent::workspace::project_root;
 use cargo_gistify::agent::{AgentLimits, Ended};
 use cargo_gistify::error::{Error, ExitCode, Result};
@@ -197,7 +197,7 @@ impl Run<'_> {
         let folder = next_folder(&dir)?;
         let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, asked)?;
         self.tell(&attempted);
-        let judged = match read_gist(&place.gist) {
+        let mut judged = match read_gist(&place.gist) {
             Err((verdict, reason)) => {
                 unreadable(verdict, format!("{reason}; the agent ended: {}", attempted.ended.describe()))
             }
@@ -207,6 +207,8 @@ impl Run<'_> {
                 session.judge(task, &text, options, &stage)?
             }
         };
+        // What the gist prints may be what the agent put there.
+        judged.verified.reason = without_secrets(&judged.verified.reason, &self.spec.secrets);
         let verdict = judged.verified.verdict;
         let kept = folder.join("gist.rs");
         if kept.is_file() && verdict != Verdict::Ok {
@@ -220,7 +222,7 @@ impl Run<'_> {
         report.attempt = Some(attempted);
         if self.cli.output.message_format == MessageFormat::Human {
             if let Some(explanation) = &judged.explanation {
-                anstream::print!("{}", explanation.text());
+                anstream::print!("{}", without_secrets(&explanation.text(), &self.spec.secrets));
             }
             summary(task, &report, &judged, shell);
             if let Some(path) = &report.gist {
@@ -261,15 +263,16 @@ impl Run<'_> {
 
     fn keep_result(&self, report: &Report) -> Result<()> {
         let Some(attempt) = &report.attempt else { return Ok(()) };
-        let text = serde_json::to_string_pretty(report).map_err(|e| Error::Internal(e.to_string()))?;
+        let value = hidden(report, &self.spec.secrets)?;
+        let text = serde_json::to_string_pretty(&value).map_err(|e| Error::Internal(e.to_string()))?;
         write_atomically(&attempt.record.join("result.json"), format!("{text}\n").as_bytes())
     }
 
     fn say(&self, report: &Report) -> Result<()> {
-        match self.cli.output.message_format {
-            MessageFormat::Human => Ok(()),
-            MessageFormat::Json => print_json(report, false),
-            MessageFormat::JsonPretty => print_json(report, true),
-        }
+        let pretty = match self.cli.output.message_format {
+            MessageFormat::Human => return Ok(()),
+            format => format == MessageFormat::JsonPretty,
+        };
+        print_json(&hidden(report, &self.spec.secrets)?, pretty)
     }
 }

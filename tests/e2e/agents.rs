@@ -31,14 +31,18 @@ impl Bench {
 
     /// Runs an agent of a configuration.
     fn run(&self, config: &str, agent: &str, more: &[&str]) -> (Ran, Option<Value>) {
-        fs_err::write(&self.config, config).unwrap();
-        let args =
-            ["--config", self.config.as_str(), "--agent", agent, "--lib", "--exact", TEST, "--message-format", "json"];
-        let mut command = self.project.command(args.iter().chain(more));
-        command.env("PLANTED", KEY).env("PATH", path());
-        let ran = self.project.finish(&mut command);
+        let ran = self.run_as(config, agent, "json", more);
         let report = ran.stdout.lines().next().map(|line| serde_json::from_str(line).unwrap());
         (ran, report)
+    }
+
+    fn run_as(&self, config: &str, agent: &str, format: &str, more: &[&str]) -> Ran {
+        fs_err::write(&self.config, config).unwrap();
+        let args =
+            ["--config", self.config.as_str(), "--agent", agent, "--lib", "--exact", TEST, "--message-format", format];
+        let mut command = self.project.command(args.iter().chain(more));
+        command.env("PLANTED", KEY).env("PATH", path());
+        self.project.finish(&mut command)
     }
 
     /// An agent that is a shell script.
@@ -183,16 +187,21 @@ fn an_agent_that_forks_without_end_is_ended() {
 #[test]
 fn a_key_never_reaches_a_file() {
     let bench = Bench::new();
-    let script = "echo \"$TOKEN\"; echo \"$TOKEN\" >&2; echo \"// $TOKEN\" > {gist}";
-    let argv = toml_list(&["bash", "-c", script]);
+    // In outputs, in what a failure is told with, in the gist, and in what rustc says of the gist.
+    let broken = bench.gold.replace('`', "").replace("#[test]", "const _: u8 = \"$TOKEN\";\n#[test]");
+    let script =
+        format!("echo \"$TOKEN\"; echo \"$TOKEN\" >&2; cat > {{gist}} <<END_OF_GIST\n{broken}\nEND_OF_GIST\nexit 3");
+    let argv = toml_list(&["bash", "-c", &script]);
     let config = format!("[agents.leak]\nkind = \"command\"\nargv = {argv}\nenv = {{ TOKEN = \"$PLANTED\" }}\n");
-    let (ran, _) = bench.run(&config, "leak", &[]);
-    ran.assert_code(100);
-    assert!(bench.file("stdout.log").contains("[key]"));
-    for (path, text) in bench.kept() {
-        assert!(!text.contains(KEY), "{path}");
+    for format in ["json", "human"] {
+        let ran = bench.run_as(&config, "leak", format, &["--explain"]);
+        ran.assert_code(100).assert_says("[key]");
+        assert!(bench.file("stdout.log").contains("[key]") && bench.file("result.json").contains("does-not-compile"));
+        for (path, text) in bench.kept() {
+            assert!(!text.contains(KEY), "{path}");
+        }
+        assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{}\n{}", ran.stdout, ran.stderr);
     }
-    assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY));
 }
 
 #[test]
