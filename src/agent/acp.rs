@@ -7,6 +7,7 @@
 //! answered, or until the agent names another message.
 
 use super::atif::{Observation, Source, Step, ToolCall, ToolResult};
+use super::run::TAIL;
 use super::{AgentLimits, Ended, Heard, ToolKind};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_talking};
@@ -39,8 +40,6 @@ const MOST_GARBAGE: usize = 100;
 const CANCELLING: Duration = Duration::from_secs(2);
 /// How long beyond its time limit the talk may last, should a process that has left its group hold the pipe.
 const GRACE: Duration = Duration::from_secs(5);
-/// Lines of standard error that a failure is told with.
-const TAIL: usize = 20;
 
 /// An MCP server that the agent is to start and use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,9 +116,7 @@ fn ended(output: &Output, over: Option<Ended>, said: std::result::Result<Ended, 
 
 /// A failure with the end of what the process had to say.
 fn with_tail(how: String, output: &Output) -> String {
-    let stderr = output.stderr_text();
-    let lines: Vec<&str> = stderr.lines().collect();
-    let tail = lines[lines.len().saturating_sub(TAIL)..].join("\n");
+    let tail = output.stderr_tail(TAIL);
     if tail.is_empty() { how } else { format!("{how}\n{tail}") }
 }
 

@@ -21,6 +21,8 @@ const PORT: u16 = 8123;
 const NO_KEY: &str = "the-key-is-added-outside";
 /// Most of what an agent may print on each of its outputs, in bytes.
 const MOST_OUTPUT: usize = 64 << 20;
+/// Lines of standard error that a failure is told with.
+pub(super) const TAIL: usize = 20;
 /// The longest trajectory of an agent's own that is read, in bytes.
 const LONGEST_TRAJECTORY: u64 = 64 << 20;
 /// Variables that say where the toolchain is.
@@ -81,11 +83,18 @@ fn resources(limits: AgentLimits) -> ResourceLimits {
     }
 }
 
-/// The program of an agent that is one.
+/// The program of an agent that is one, when a box of that kind can hold it.
 ///
 /// # Errors
-/// [`Error::Setup`] when it is not installed, with how to do that.
-pub fn installed(spec: &AgentSpec) -> Result<Program> {
+/// [`Error::Setup`] when it is not installed, or when the box can't, with what to do.
+pub fn ready(spec: &AgentSpec, sandbox: Kind) -> Result<Program> {
+    if sandbox == Kind::Landlock {
+        return Err(Error::Setup(
+            "agents need bubblewrap: landlock can't give them a network with their model alone, nor hide the toolchain; \
+             install it (`apt-get install bubblewrap`), or pass `--sandbox none` if you trust the agent"
+                .into(),
+        ));
+    }
     let name = spec.argv.first().map_or("", String::as_str);
     let path = std::env::var("PATH").unwrap_or_default();
     program(name, &path).ok_or_else(|| {
@@ -102,14 +111,7 @@ pub fn installed(spec: &AgentSpec) -> Result<Program> {
 /// # Errors
 /// When it is not installed, when no box holds it, or when files can't be written. What the agent does wrong is no error.
 pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox, options: &Options) -> Result<Attempt> {
-    let program = installed(spec)?;
-    if sandbox.kind() == Kind::Landlock {
-        return Err(Error::Setup(
-            "agents need bubblewrap: landlock can't give them a network with their model alone, nor hide the toolchain; \
-             install it (`apt-get install bubblewrap`), or pass `--sandbox none` if you trust the agent"
-                .into(),
-        ));
-    }
+    let program = ready(spec, sandbox.kind())?;
     std::fs::write(&place.prompt_file, prompt).map_err(Error::path("write", &place.prompt_file))?;
     let boxed = sandbox.kind() == Kind::Bwrap;
     // With the whole network open there is no loopback of its own.
@@ -243,9 +245,7 @@ fn ended(
     if output.status.success() {
         return Ended::Done;
     }
-    let stderr = output.stderr_text();
-    let tail: Vec<&str> = stderr.lines().rev().take(20).collect();
-    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
+    let tail = output.stderr_tail(TAIL);
     if bridged && output.status.code() == Some(i32::from(FAILED)) {
         return Ended::NotStarted(tail);
     }

@@ -13,7 +13,7 @@ use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
 use cargo_gistify::agent::own::{Means, own_attempt};
 use cargo_gistify::agent::place::Place;
 use cargo_gistify::agent::record::{Asked, AttemptReport, hidden, keep, next_folder};
-use cargo_gistify::agent::run::{Options, attempt, installed, without_secrets};
+use cargo_gistify::agent::run::{Options, attempt, ready, without_secrets};
 use cargo_gistify::agent::workspace::project_root;
 use cargo_gistify::agent::{AgentLimits, Ended};
 use cargo_gistify::error::{Error, ExitCode, Result};
@@ -61,12 +61,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         // A mistake in the configuration is told before anything is built.
         let config = config_file(asked, None)?;
         if config.is_some() {
-            is_there(&spec(asked, config)?)?;
+            is_ready(&spec(asked, config)?, &sandbox)?;
         }
         work(&args.selection, &args.program, Inline::None, shell)?
     };
     let spec = spec(asked, config_file(asked, Some(&workspace))?)?;
-    is_there(&spec)?;
+    is_ready(&spec, &sandbox)?;
     let tools = spec.tools.as_deref().map(str::parse).transpose()?.unwrap_or_default();
     for (_, tasks) in &mut targets {
         tasks.retain(|task| is_runnable(task, args.selection.ignored, shell));
@@ -155,9 +155,15 @@ fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
     Ok(spec)
 }
 
-/// Whether an agent that is a program is installed.
-fn is_there(spec: &AgentSpec) -> Result<()> {
-    if matches!(spec.kind, Kind::Command | Kind::Acp) { installed(spec).map(drop) } else { Ok(()) }
+/// Whether an agent can be called here at all.
+fn is_ready(spec: &AgentSpec, sandbox: &Sandbox) -> Result<()> {
+    match spec.kind {
+        Kind::Command | Kind::Acp => ready(spec, sandbox.kind()).map(drop),
+        Kind::Chat | Kind::Static => Ok(()),
+        Kind::Builtin => {
+            Err(Error::Usage(format!("agent `{}` is the built-in extractor: call it as `--agent builtin`", spec.name)))
+        }
+    }
 }
 
 impl Run<'_> {
@@ -180,15 +186,15 @@ impl Run<'_> {
             ignored: args.selection.ignored,
             timeout,
         };
-        let prompt = session.ask(task, &place.gist, &ask, &stage)?;
+        let (prompt, coverage) = session.ask(task, &place.gist, &ask, &stage)?;
         let name = default_name(target, task);
         let dir = workspace.state_dir.join("attempts").join(&self.spec.name).join(name.trim_end_matches(".rs"));
         shell.stage("Asking", &format!("{} for {}", self.spec.name, task.what()));
         let attempt = match self.spec.kind {
             Kind::Chat | Kind::Static => {
-                let host = AgentHost::new(session, task, &place, self.sandbox, args.selection.ignored, timeout)?;
-                let sandbox = self.sandbox.kind();
-                let means = Means { tools: &self.tools, host: &host, files: &host.files(), sandbox };
+                let host = AgentHost::new(session, task, &place, self.sandbox, &coverage, args.selection.ignored);
+                let files = if self.spec.kind == Kind::Static { host.files() } else { Vec::new() };
+                let means = Means { tools: &self.tools, host: &host, files: &files, sandbox: self.sandbox.kind() };
                 own_attempt(&self.spec, &place, &prompt, &self.options, &means)?
             }
             Kind::Builtin | Kind::Command | Kind::Acp => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,

@@ -58,6 +58,14 @@ impl Output {
         text(&self.stderr)
     }
 
+    /// The last lines of standard error.
+    #[must_use]
+    pub fn stderr_tail(&self, lines: usize) -> String {
+        let text = self.stderr_text();
+        let all: Vec<&str> = text.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+
     /// The signal that ended the child, if one did.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::gist::known_dependencies;
 use crate::reduce::ran::Ran;
 use crate::task::Task;
+use crate::trace::Coverage;
 use crate::workspace::relative;
 use camino::Utf8Path;
 use std::time::Duration;
@@ -26,12 +27,18 @@ pub struct AskOptions {
 }
 
 impl Session<'_> {
-    /// The prompt for a task, whose gist has to be at `gist`. The test is run once, so that what can't be verified is known before an
+    /// The prompt for a task, whose gist has to be at `gist`, and what its test runs. The test is run once, so that what can't be verified is known before an
     /// agent is paid for it.
     ///
     /// # Errors
     /// As [`Session::judge`].
-    pub fn ask(&self, task: &Task, gist: &Utf8Path, options: &AskOptions, stage: &dyn Fn(&str, &str)) -> Result<String> {
+    pub fn ask(
+        &self,
+        task: &Task,
+        gist: &Utf8Path,
+        options: &AskOptions,
+        stage: &dyn Fn(&str, &str),
+    ) -> Result<(String, Coverage)> {
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         stage("Tracing", &name);
@@ -48,16 +55,21 @@ impl Session<'_> {
             let file = test.file.as_ref()?;
             Some(format!("{}:{}", relative(file, &self.workspace.metadata.workspace_root), test.line))
         });
+        let ignored = if options.ignored { " --include-ignored" } else { "" };
         let dependencies = known_dependencies(self.workspace, &self.target)?;
         let edition = &self.prepared.bundle.edition;
         let command = match (task.program(), dependencies.is_empty()) {
             (Some(program), _) => format!("rustc --edition {edition} {} && ./gist{}", gist_name(gist), program.call()),
             (None, true) => {
-                format!("rustc --edition {edition} --test {} -o gist && ./gist --exact {}", gist_name(gist), task.name())
+                format!(
+                    "rustc --edition {edition} --test {} -o gist && ./gist --exact {}{ignored}",
+                    gist_name(gist),
+                    task.name()
+                )
             }
-            (None, false) => format!("cargo gistify run {} -- --exact {}", gist_name(gist), task.name()),
+            (None, false) => format!("cargo gistify run {} -- --exact {}{ignored}", gist_name(gist), task.name()),
         };
-        Ok(prompt(&Facts {
+        let text = prompt(&Facts {
             test: task.name(),
             target: &format!("{} {}", self.target.package, self.target.selector()),
             place: place.as_deref(),
@@ -70,7 +82,8 @@ impl Session<'_> {
             strategy: options.strategy,
             execution: options.execution,
             body: options.body.then_some(&original),
-        }))
+        });
+        Ok((text, coverage))
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::process::{Limits, Output};
 use crate::sandbox::{Policy, ResourceLimits, Sandbox};
 use crate::task::Task;
-use crate::trace::TraceReport;
+use crate::trace::{Coverage, TraceReport};
 use crate::verify::clean_room::Reach;
 use crate::verify::gist_file::read_gist;
 use camino::{Utf8Path, Utf8PathBuf};
@@ -26,27 +26,23 @@ pub struct AgentHost<'a> {
     place: &'a Place,
     sandbox: &'a Sandbox,
     trace: TraceReport,
+    ignored: bool,
 }
 
 impl<'a> AgentHost<'a> {
-    /// A host; the test is run once for the trace.
-    ///
-    /// # Errors
-    /// As [`Session::ask`].
+    /// A host; `coverage` is what the test runs, `ignored` says that ignored tests are run.
+    #[must_use]
     pub fn new(
         session: &'a Session<'a>,
         task: &'a Task,
         place: &'a Place,
         sandbox: &'a Sandbox,
+        coverage: &Coverage,
         ignored: bool,
-        timeout: Option<Duration>,
-    ) -> Result<AgentHost<'a>> {
-        let entry = task.entry(&session.target, ignored);
-        let (run, _) = session.first_run(&entry, &task.what(), timeout)?;
-        let coverage = run.coverage().cloned().unwrap_or_default();
+    ) -> AgentHost<'a> {
         let ours = |path: &Utf8Path| session.prepared.bundle.map.file(path).is_some();
-        let trace = TraceReport::new(&coverage, &session.workspace.metadata.workspace_root, ours);
-        Ok(AgentHost { session, task, place, sandbox, trace })
+        let trace = TraceReport::new(coverage, &session.workspace.metadata.workspace_root, ours);
+        AgentHost { session, task, place, sandbox, trace, ignored }
     }
 
     /// The files that the test's run touches, with their texts, by their paths in the project.
@@ -79,6 +75,7 @@ impl<'a> AgentHost<'a> {
         let mut command = Command::new(dir.join("gist"));
         if self.task.program().is_none() {
             command.args(["--exact", self.task.name(), "--test-threads", "1"]);
+            command.args(self.ignored.then_some("--include-ignored"));
         }
         command.current_dir(dir);
         let reach = Reach { read_only: Vec::new(), writable: vec![dir.to_owned()] };

@@ -215,6 +215,8 @@ fn mistakes_are_told_before_anything_is_built() {
     bench.run(unset, "claude", &[]).0.assert_code(2).assert_says("$NOT_SET_ANYWHERE is not set");
     let script = "[agents.a]\nkind = \"command\"\nargv = [\"true\"]\n";
     bench.run(script, "a", &["--sandbox", "landlock"]).0.assert_code(96).assert_says("agents need bubblewrap");
+    let builtin = "[agents.a]\nkind = \"builtin\"\n";
+    bench.run(builtin, "a", &[]).0.assert_code(2).assert_says("call it as `--agent builtin`");
     bench.run(script, "a", &["-o", "x.rs"]).0.assert_code(2).assert_says("`-o` is for the built-in extractor");
     bench.project.gistify(["--config", "none.toml", "--agent", "a", TEST]).assert_code(2).assert_says("no file none.toml");
 }
