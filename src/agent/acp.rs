@@ -28,7 +28,7 @@ use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::net::unix::pipe::{Receiver, Sender};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio_util::compat::{TokioAsyncReadCompatExt, TokioAsyncWriteCompatExt};
 use tokio_util::io::InspectReader;
 
@@ -64,7 +64,7 @@ pub struct Conversation {
 }
 
 /// Starts an agent with `command`, exactly as it is given but for its pipes and process group, and has it answer `prompt` in the
-/// folder `cwd`. `on_step` hears each step when it is over.
+/// folder `cwd`.
 ///
 /// # Errors
 /// When it is interrupted. Whatever the agent does is heard, and no error.
@@ -74,14 +74,13 @@ pub fn converse(
     prompt: &str,
     mcp: &[McpServer],
     limits: &AgentLimits,
-    on_step: &mut (dyn FnMut(&Step) + Send),
 ) -> Result<Conversation> {
     let ear = Arc::new(Ear::new(prompt, limits.steps));
     let process = Limits { timeout: Some(limits.timeout), max_output: MOST_OUTPUT };
     let talk = |stdin, stdout| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|e| Ended::NotStarted(format!("failed to talk to it: {e}")))?;
-        runtime.block_on(talk(stdin, stdout, cwd, prompt, mcp, limits.timeout, &ear, on_step))
+        runtime.block_on(talk(stdin, stdout, cwd, prompt, mcp, limits.timeout, &ear))
     };
     match run_talking(command, process, talk) {
         Ok((mut output, said)) => {
@@ -121,7 +120,6 @@ fn with_tail(how: String, output: &Output) -> String {
 }
 
 /// The conversation itself; `Err` is an end that how the process ended may explain better.
-#[expect(clippy::too_many_arguments, reason = "a conversation has so many sides, and is had once")]
 async fn talk(
     stdin: ChildStdin,
     stdout: ChildStdout,
@@ -130,7 +128,6 @@ async fn talk(
     mcp: &[McpServer],
     timeout: Duration,
     ear: &Arc<Ear>,
-    on_step: &mut (dyn FnMut(&Step) + Send),
 ) -> std::result::Result<Ended, Ended> {
     let pipes = || -> std::io::Result<(Sender, Receiver)> {
         Ok((Sender::from_owned_fd(OwnedFd::from(stdin))?, Receiver::from_owned_fd(OwnedFd::from(stdout))?))
@@ -180,18 +177,12 @@ async fn talk(
     tokio::pin!(connection);
     let deadline = tokio::time::sleep(timeout + GRACE);
     tokio::pin!(deadline);
-    let mut shown = 1;
-    let said = loop {
-        tokio::select! {
-            said = &mut connection => break said,
-            () = ear.changed.notified() => {}
-            () = &mut deadline => return Err(Ended::TimeLimit),
-            // Nothing can be said to it.
-            () = ear.is(Over::Unheard) => break Ok(None),
-        }
-        ear.show(&mut shown, false, on_step);
+    let said = tokio::select! {
+        said = &mut connection => said,
+        () = &mut deadline => return Err(Ended::TimeLimit),
+        // Nothing can be said to it.
+        () = ear.is(Over::Unheard) => Ok(None),
     };
-    ear.show(&mut shown, true, on_step);
     match said {
         Ok(Some(StopReason::EndTurn)) => Ok(Ended::Done),
         Ok(Some(StopReason::Refusal)) => {
@@ -238,17 +229,12 @@ enum Over {
 /// What hears the agent, and tells who waits.
 struct Ear {
     listener: Mutex<Listener>,
-    changed: Notify,
     over: watch::Sender<Over>,
 }
 
 impl Ear {
     fn new(prompt: &str, limit: usize) -> Ear {
-        Ear {
-            listener: Mutex::new(Listener::new(prompt, limit)),
-            changed: Notify::new(),
-            over: watch::Sender::new(Over::Not),
-        }
+        Ear { listener: Mutex::new(Listener::new(prompt, limit)), over: watch::Sender::new(Over::Not) }
     }
 
     fn listener(&self) -> MutexGuard<'_, Listener> {
@@ -279,8 +265,6 @@ impl Ear {
         if listener.heard.agent_steps() > listener.limit {
             self.end(&mut listener, Over::Steps, Ended::StepLimit);
         }
-        drop(listener);
-        self.changed.notify_one();
     }
 
     /// Keeps what the agent prints, as far as there is room.
@@ -295,18 +279,6 @@ impl Ear {
             let how = "it does not speak the Agent Client Protocol: too many of its lines are no JSON";
             self.end(&mut listener, Over::Unheard, Ended::Failed(how.into()));
         }
-    }
-
-    /// Shows the steps that are over and were not shown before; with `all` the last one, too.
-    fn show(&self, shown: &mut usize, all: bool, on_step: &mut (dyn FnMut(&Step) + Send)) {
-        let steps: Vec<Step> = {
-            let listener = self.listener();
-            let steps = &listener.heard.steps;
-            let end = if all { steps.len() } else { steps.len().saturating_sub(1) };
-            steps.get(*shown..end).unwrap_or_default().to_vec()
-        };
-        *shown += steps.len();
-        steps.iter().for_each(on_step);
     }
 }
 
@@ -536,11 +508,9 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
         AgentLimits { steps, timeout: Duration::from_secs(seconds), ..AgentLimits::default() }
     }
 
-    fn talk_to(command: &mut Command, limits: &AgentLimits) -> (Heard, String, Vec<String>) {
-        let mut shown = Vec::new();
-        let told =
-            converse(command, Utf8Path::new("/tmp"), "do it", &[], limits, &mut |s| shown.push(s.message.clone())).unwrap();
-        (told.heard, told.output.map(|o| o.stderr_text()).unwrap_or_default(), shown)
+    fn talk_to(command: &mut Command, limits: &AgentLimits) -> (Heard, String) {
+        let told = converse(command, Utf8Path::new("/tmp"), "do it", &[], limits).unwrap();
+        (told.heard, told.output.map(|o| o.stderr_text()).unwrap_or_default())
     }
 
     fn end_of(script: &str) -> Ended {
@@ -560,7 +530,7 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
             say done
             update '{"sessionUpdate":"usage_update","used":120,"size":1000,"cost":{"amount":0.25,"currency":"USD"}}'
             answer '{"stopReason":"end_turn"}'"#;
-        let (heard, _, shown) = talk_to(&mut agent(script), &limits(2, 60));
+        let (heard, _) = talk_to(&mut agent(script), &limits(2, 60));
         assert_eq!(
             (heard.ended.as_ref(), heard.session.as_deref(), heard.version.as_deref()),
             (Some(&Ended::Done), Some("s1"), Some("1.2"))
@@ -583,7 +553,6 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
         assert_eq!((last.message.as_str(), &last.extra["context_tokens"]), ("done", &json!(120)));
         assert_eq!(heard.usage.cost_usd, Some(0.25));
         assert_eq!(heard.tools, BTreeMap::from([(ToolKind::View, 1), (ToolKind::Execute, 1)]));
-        assert_eq!(shown, ["I will look", "done"]);
     }
 
     #[test]
@@ -591,7 +560,7 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
         let script = r#"hello; turn=$id
             printf '{"jsonrpc":"2.0","id":77,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"c"},"options":[{"optionId":"no","name":"n","kind":"reject_once"},{"optionId":"ever","name":"e","kind":"allow_always"},{"optionId":"once","name":"o","kind":"allow_once"}]}}\n'
             ask; id=$turn; answer '{"stopReason":"end_turn"}'"#;
-        let (heard, read, _) = talk_to(&mut agent(script), &limits(5, 60));
+        let (heard, read) = talk_to(&mut agent(script), &limits(5, 60));
         assert_eq!(heard.ended, Some(Ended::Done));
         assert!(
             read.lines().last().is_some_and(|l| l.contains("\"optionId\":\"once\"") && l.contains("\"id\":77")),
@@ -604,7 +573,7 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
         let script = r#"hello; turn=$id
             for i in 1 2 3 4; do say "step $i"; call "c$i" edit; done_with "c$i" ok; sleep 0.1; done
             ask; id=$turn; answer '{"stopReason":"cancelled"}'; sleep 600"#;
-        let (heard, read, _) = talk_to(&mut agent(script), &limits(2, 60));
+        let (heard, read) = talk_to(&mut agent(script), &limits(2, 60));
         assert_eq!(heard.ended, Some(Ended::StepLimit));
         assert!(read.lines().last().is_some_and(|l| l.contains("session/cancel")), "{read}");
         assert_eq!(heard.agent_steps(), 3);
@@ -620,8 +589,7 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
         assert!(how.contains("does not speak"), "{how}");
         let slow = talk_to(&mut agent("hello; say begun; sleep 600 & sleep 600"), &limits(5, 1)).0;
         assert_eq!((slow.ended.as_ref(), slow.agent_steps()), (Some(&Ended::TimeLimit), 1));
-        let none =
-            converse(&mut Command::new("no-such-agent"), Utf8Path::new("/"), "p", &[], &limits(1, 1), &mut |_| {}).unwrap();
+        let none = converse(&mut Command::new("no-such-agent"), Utf8Path::new("/"), "p", &[], &limits(1, 1)).unwrap();
         assert!(none.output.is_none());
         assert!(matches!(none.heard.ended, Some(Ended::NotStarted(why)) if why.contains("no-such-agent")));
     }
@@ -653,7 +621,7 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
             args: vec!["mcp".into()],
             env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
         }];
-        let told = converse(&mut command, Utf8Path::new("/somewhere"), "p", &servers, &limits(5, 60), &mut |_| {}).unwrap();
+        let told = converse(&mut command, Utf8Path::new("/somewhere"), "p", &servers, &limits(5, 60)).unwrap();
         let output = told.output.unwrap();
         let read = output.stderr_text();
         let session = read.lines().find(|l| l.contains("session/new")).unwrap();

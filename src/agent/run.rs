@@ -194,7 +194,7 @@ fn watched(
 /// Talks to a program that speaks the Agent Client Protocol.
 #[cfg(feature = "acp")]
 fn talked(command: &mut Command, place: &Place, prompt: &str, options: &Options) -> Result<(Output, Heard)> {
-    let talk = super::acp::converse(command, &place.workspace, prompt, &[], &options.limits, &mut |_| {})?;
+    let talk = super::acp::converse(command, &place.workspace, prompt, &[], &options.limits)?;
     let output = talk.output.ok_or_else(|| {
         let why = talk.heard.ended.as_ref().map(Ended::describe).unwrap_or_default();
         Error::Setup(format!("the agent could not be started: {why}"))
