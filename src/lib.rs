@@ -55,6 +55,7 @@
 //!
 //! The binary only parses arguments, prints, and maps errors to exit codes.
 
+#[cfg(feature = "agents")]
 pub mod agent;
 pub mod benches;
 pub mod bundle;

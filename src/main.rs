@@ -2,6 +2,7 @@
 
 mod cli;
 
+#[cfg(feature = "agents")]
 use cargo_gistify::agent::bridge;
 use cargo_gistify::error::{Error, ExitCode};
 use cargo_gistify::sandbox;
@@ -12,7 +13,11 @@ const STACK_BYTES: usize = 256 << 20;
 
 fn main() -> std::process::ExitCode {
     let args: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = bridge::entry(&args).or_else(|| sandbox::entry(&args)) {
+    #[cfg(feature = "agents")]
+    if let Some(code) = bridge::entry(&args) {
+        return code;
+    }
+    if let Some(code) = sandbox::entry(&args) {
         return code;
     }
     if wrapper::is_wrapper(&args) {

@@ -1,5 +1,6 @@
 //! What a run says: one stable object for machines, a short summary for people.
 
+#[cfg(feature = "agents")]
 use crate::agent::record::AttemptReport;
 use crate::error::Error;
 use crate::gist::Gist;
@@ -129,6 +130,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<Explanation>,
     /// How the attempt went, when an agent made the gist.
+    #[cfg(feature = "agents")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptReport>,
     /// What it cost.
@@ -151,6 +153,7 @@ impl Report {
             flags: Vec::new(),
             metrics: made.metrics.clone(),
             explanation: None,
+            #[cfg(feature = "agents")]
             attempt: None,
             cost,
         }
@@ -172,6 +175,7 @@ impl Report {
             flags: judged.flags.clone(),
             metrics: judged.metrics.clone(),
             explanation: judged.explanation.clone(),
+            #[cfg(feature = "agents")]
             attempt: None,
             cost,
         }
@@ -198,6 +202,7 @@ impl Report {
             flags: Vec::new(),
             metrics: Metrics::default(),
             explanation: None,
+            #[cfg(feature = "agents")]
             attempt: None,
             cost,
         }

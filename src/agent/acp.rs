@@ -14,8 +14,8 @@ use crate::process::{Limits, Output, run_talking};
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, ContentBlock, ContentChunk, EnvVariable, Implementation, InitializeRequest, McpServer as Server,
-    McpServerStdio, NewSessionRequest, PermissionOption, PermissionOptionKind, PromptRequest, RequestPermissionOutcome,
+    CancelNotification, ContentBlock, ContentChunk, Implementation, InitializeRequest, McpServer as Server, McpServerStdio,
+    NewSessionRequest, PermissionOption, PermissionOptionKind, PromptRequest, RequestPermissionOutcome,
     RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome, SessionNotification, SessionUpdate,
     StopReason, TextContent, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolKind as Kind,
 };
@@ -50,8 +50,6 @@ pub struct McpServer {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// What is added to its environment.
-    pub env: BTreeMap<String, String>,
 }
 
 /// A conversation, and how the process that it was with ended.
@@ -203,8 +201,7 @@ async fn talk(
 }
 
 fn server(asked: &McpServer) -> Server {
-    let env = asked.env.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
-    Server::Stdio(McpServerStdio::new(&asked.name, &asked.command).args(asked.args.clone()).env(env))
+    Server::Stdio(McpServerStdio::new(&asked.name, &asked.command).args(asked.args.clone()))
 }
 
 /// What is allowed: by its kind, since the order and the names are the agent's.
@@ -304,7 +301,7 @@ struct Listener {
 impl Listener {
     fn new(prompt: &str, limit: usize) -> Listener {
         Listener {
-            heard: Heard { steps: vec![Step::new(Source::User, prompt)], ..Heard::default() },
+            heard: Heard { steps: vec![Step::now(Source::User, prompt)], ..Heard::default() },
             limit,
             over: None,
             raw: Vec::new(),
@@ -366,7 +363,7 @@ impl Listener {
         let last = self.heard.steps.last().is_some_and(|s| s.source == Source::Agent);
         if !last || another || std::mem::take(&mut self.answered) {
             (self.message, self.thought, self.answered) = (None, None, false);
-            self.heard.steps.push(Step::new(Source::Agent, ""));
+            self.heard.steps.push(Step::now(Source::Agent, ""));
         }
         let at = self.heard.steps.len() - 1;
         &mut self.heard.steps[at]
@@ -615,20 +612,14 @@ done_with() { update "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"$
     fn the_command_is_called_as_it_is_and_told_of_its_folder_and_servers() {
         let mut command = agent("hello; env >&2; answer '{\"stopReason\":\"end_turn\"}'");
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap()).env("ONLY", "this");
-        let servers = [McpServer {
-            name: "gistify".into(),
-            command: "/bin/gistify".into(),
-            args: vec!["mcp".into()],
-            env: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
-        }];
+        let servers = [McpServer { name: "gistify".into(), command: "/bin/gistify".into(), args: vec!["mcp".into()] }];
         let told = converse(&mut command, Utf8Path::new("/somewhere"), "p", &servers, &limits(5, 60)).unwrap();
         let output = told.output.unwrap();
         let read = output.stderr_text();
         let session = read.lines().find(|l| l.contains("session/new")).unwrap();
         let session: Value = serde_json::from_str(session).unwrap();
         assert_eq!(session["params"]["cwd"], "/somewhere");
-        let server =
-            json!({ "name": "gistify", "command": "/bin/gistify", "args": ["mcp"], "env": [{ "name": "A", "value": "b" }] });
+        let server = json!({ "name": "gistify", "command": "/bin/gistify", "args": ["mcp"], "env": [] });
         assert_eq!(session["params"]["mcpServers"], json!([server]));
         assert!(read.contains("ONLY=this") && !read.contains("CARGO"), "{read}");
         assert!(output.stdout_text().lines().count() >= 3 && output.status.success());

@@ -99,6 +99,18 @@ impl Step {
             extra: Map::new(),
         }
     }
+
+    /// The same, with the time of day.
+    #[must_use]
+    pub fn now(source: Source, message: impl Into<String>) -> Step {
+        Step { timestamp: Some(now()), ..Step::new(source, message) }
+    }
+}
+
+/// The time of day, as steps have it.
+#[must_use]
+pub fn now() -> String {
+    humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string()
 }
 
 /// A call of a tool.

@@ -10,6 +10,7 @@ pub mod atif;
 pub mod bridge;
 pub mod chat;
 pub mod config;
+pub mod door;
 pub mod own;
 pub mod place;
 pub mod prompt;

@@ -42,6 +42,8 @@ pub struct Facts<'a> {
     pub strategy: Strategy,
     /// The agent may run code.
     pub execution: bool,
+    /// Tools of our own server that it is given.
+    pub mcp: &'a [String],
     /// The test's text is given.
     pub body: Option<&'a OriginalTest>,
 }
@@ -82,6 +84,12 @@ pub fn prompt(facts: &Facts<'_>) -> String {
          of the test is put back over yours; what the test prints and how it ends are compared with the project.\n\n\
          {run}\n"
     );
+    if !facts.mcp.is_empty() {
+        let tools = facts.mcp.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ");
+        out.push_str(&format!(
+            "\nThe MCP server `gistify` knows the project and has these tools, which you may use: {tools}. It runs elsewhere; of your files it sees `{gist}` alone.\n"
+        ));
+    }
     match facts.strategy {
         Strategy::Base => {}
         Strategy::Reading => out.push_str(
@@ -118,6 +126,7 @@ mod unit {
             gist: Utf8Path::new("/w/gist.rs"),
             strategy: Strategy::Base,
             execution: false,
+            mcp: &[],
             body: None,
         }
     }
@@ -135,6 +144,9 @@ mod unit {
         assert!(base.contains("Do not run code"));
         let with = prompt(&Facts { execution: true, ..facts(&crates, &[]) });
         assert!(with.contains("You may run code") && !with.contains("Do not run code"));
+        let mcp = ["trace".to_owned(), "verify".to_owned()];
+        let served = prompt(&Facts { mcp: &mcp, ..facts(&crates, &[]) });
+        assert!(served.starts_with(&base) && served.contains("these tools, which you may use: `trace`, `verify`."));
         for strategy in [Strategy::Reading, Strategy::Tracing] {
             let text = prompt(&Facts { strategy, ..facts(&crates, &[]) });
             assert!(text.starts_with(&base) && text.contains("# How to go about it"));

@@ -37,6 +37,9 @@ pub struct AttemptReport {
     pub execution: bool,
     /// What it reached of the network.
     pub network: Network,
+    /// Tools of this tool's own server that it was given.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp: Vec<String>,
     /// What held it.
     pub sandbox: Kind,
     /// Steps that it could take.
@@ -67,12 +70,14 @@ pub struct AttemptReport {
 }
 
 /// How an agent was asked, beside [`Options`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Asked {
     /// How it was told to go about it.
     pub strategy: Strategy,
     /// The test's text was given.
     pub body: bool,
+    /// Tools of this tool's own server that it is given.
+    pub mcp: Vec<String>,
 }
 
 /// Makes the folder of the next attempt below `dir`: `1`, `2`, …
@@ -103,7 +108,7 @@ pub fn keep(
     prompt: &str,
     attempt: &Attempt,
     options: &Options,
-    asked: Asked,
+    asked: &Asked,
 ) -> Result<AttemptReport> {
     let heard = &attempt.heard;
     let model = heard.model.clone().or_else(|| spec.model.clone());
@@ -115,6 +120,7 @@ pub fn keep(
         test_body_given: asked.body,
         execution: options.execution,
         network: options.network,
+        mcp: asked.mcp.clone(),
         sandbox: attempt.sandbox,
         step_limit: options.limits.steps,
         time_limit_s: options.limits.timeout.as_secs(),

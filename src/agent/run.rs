@@ -1,7 +1,10 @@
 //! One attempt of an agent that is a program: it is called in its box, what it prints is read as it comes, and limits end it.
 
+#[cfg(feature = "acp")]
+use super::bridge::CLIENT;
 use super::bridge::{BRIDGE, FAILED};
 use super::config::{AgentSpec, Kind as AgentKind};
+use super::door::Door;
 use super::place::{Place, Program, program};
 use super::relay::{Endpoint, Relay, Traffic};
 use super::secret::Secret;
@@ -9,7 +12,7 @@ use super::stream::{Parser, Reader};
 use super::{AgentLimits, Ended, Heard};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_watched};
-use crate::sandbox::{Kind, Policy, ResourceLimits, Sandbox};
+use crate::sandbox::{Kind, Policy, ResourceLimits, Sandbox, certificates};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -19,6 +22,9 @@ use std::time::Duration;
 const PORT: u16 = 8123;
 /// What stands in the place of the key, where the agent wants one.
 const NO_KEY: &str = "the-key-is-added-outside";
+/// What agents know our own server by.
+#[cfg(feature = "acp")]
+const SERVER: &str = "gistify";
 /// Most of what an agent may print on each of its outputs, in bytes.
 const MOST_OUTPUT: usize = 64 << 20;
 /// Lines of standard error that a failure is told with.
@@ -106,11 +112,18 @@ pub fn ready(spec: &AgentSpec, sandbox: Kind) -> Result<Program> {
     })
 }
 
-/// Calls an agent with `prompt` in `place`.
+/// Calls an agent with `prompt` in `place`; behind `door` is our own server, for agents that can be told of one.
 ///
 /// # Errors
 /// When it is not installed, when no box holds it, or when files can't be written. What the agent does wrong is no error.
-pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox, options: &Options) -> Result<Attempt> {
+pub fn attempt(
+    spec: &AgentSpec,
+    place: &Place,
+    prompt: &str,
+    sandbox: &Sandbox,
+    options: &Options,
+    door: Option<&Door>,
+) -> Result<Attempt> {
     let program = ready(spec, sandbox.kind())?;
     std::fs::write(&place.prompt_file, prompt).map_err(Error::path("write", &place.prompt_file))?;
     let boxed = sandbox.kind() == Kind::Bwrap;
@@ -141,7 +154,7 @@ pub fn attempt(spec: &AgentSpec, place: &Place, prompt: &str, sandbox: &Sandbox,
     let policy = policy(spec, place, &program, options)?;
     let mut command = sandbox.command(&inner, &policy)?;
     let (output, heard) = match spec.kind {
-        AgentKind::Acp => talked(&mut command, place, prompt, options)?,
+        AgentKind::Acp => talked(&mut command, place, prompt, options, door)?,
         _ => watched(&mut command, spec, place, prompt, options)?,
     };
     let report = sandbox.report(&command);
@@ -182,6 +195,7 @@ fn watched(
     let limits = Limits { timeout: Some(options.limits.timeout), max_output: MOST_OUTPUT };
     let output = run_watched(command, limits, |line| {
         reader.line(line);
+        reader.stamp();
         // The answer that would be one too many ends it, so that what the last one did still stands.
         reader.heard().agent_steps() <= options.limits.steps
     })?;
@@ -193,8 +207,19 @@ fn watched(
 
 /// Talks to a program that speaks the Agent Client Protocol.
 #[cfg(feature = "acp")]
-fn talked(command: &mut Command, place: &Place, prompt: &str, options: &Options) -> Result<(Output, Heard)> {
-    let talk = super::acp::converse(command, &place.workspace, prompt, &[], &options.limits)?;
+fn talked(
+    command: &mut Command,
+    place: &Place,
+    prompt: &str,
+    options: &Options,
+    door: Option<&Door>,
+) -> Result<(Output, Heard)> {
+    let server = |door: &Door| -> Result<_> {
+        let args = vec![CLIENT.to_owned(), door.socket.to_string()];
+        Ok(super::acp::McpServer { name: SERVER.to_owned(), command: this_program()?.into_string(), args })
+    };
+    let servers: Vec<_> = door.map(server).transpose()?.into_iter().collect();
+    let talk = super::acp::converse(command, &place.workspace, prompt, &servers, &options.limits)?;
     let output = talk.output.ok_or_else(|| {
         let why = talk.heard.ended.as_ref().map(Ended::describe).unwrap_or_default();
         Error::Setup(format!("the agent could not be started: {why}"))
@@ -203,7 +228,7 @@ fn talked(command: &mut Command, place: &Place, prompt: &str, options: &Options)
 }
 
 #[cfg(not(feature = "acp"))]
-fn talked(_: &mut Command, _: &Place, _: &str, _: &Options) -> Result<(Output, Heard)> {
+fn talked(_: &mut Command, _: &Place, _: &str, _: &Options, _: Option<&Door>) -> Result<(Output, Heard)> {
     Err(Error::Usage(
         "this `cargo-gistify` was built without the feature `acp`; install it with its default features".into(),
     ))
@@ -229,10 +254,10 @@ fn ended(
     if let Some(limit) = breach.or_else(|| output.truncated.then(|| "output limit".to_owned())) {
         return Ended::ResourceLimit(limit);
     }
-    // A process that is ended when all is said need not end with success.
+    // Over the Agent Client Protocol some say that they are done whatever has become of their last request.
     let said_well = match heard.ended {
         Some(Ended::StepLimit | Ended::ContextLimit) => true,
-        Some(Ended::Done) => output.status.success() || kind == AgentKind::Acp,
+        Some(Ended::Done) => output.status.success() && kind != AgentKind::Acp,
         _ => false,
     };
     // An agent that has got over a fault of its endpoint has ended by itself.
@@ -254,6 +279,12 @@ fn ended(
         (None, signal) => format!("signal {}", signal.unwrap_or(0)),
     };
     Ended::Failed(if tail.is_empty() { how } else { format!("{how}\n{tail}") })
+}
+
+/// This binary, which runs in the box, too.
+fn this_program() -> Result<Utf8PathBuf> {
+    let exe = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
+    Utf8PathBuf::from_path_buf(exe).map_err(|p| Error::Setup(format!("{} is not UTF-8", p.display())))
 }
 
 /// What placeholders stand for.
@@ -302,7 +333,7 @@ fn command(words: &Words<'_>, program: &Program, bridge: Option<(u16, &Utf8Path)
     let mut inner = match bridge {
         None => Command::new(&program.path),
         Some((port, socket)) => {
-            let mut inner = Command::new(std::env::current_exe().map_err(Error::io("failed to find the running program"))?);
+            let mut inner = Command::new(this_program()?);
             inner.args([BRIDGE, &port.to_string(), socket.as_str(), program.path.as_str()]);
             inner
         }
@@ -348,11 +379,10 @@ pub(crate) fn execution_sources() -> Vec<Utf8PathBuf> {
 }
 
 fn policy(spec: &AgentSpec, place: &Place, program: &Program, options: &Options) -> Result<Policy> {
-    let exe = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
-    let exe = Utf8PathBuf::from_path_buf(exe).map_err(|p| Error::Setup(format!("{} is not UTF-8", p.display())))?;
     let mut read_only: Vec<Utf8PathBuf> = program.parts.iter().cloned().collect();
     read_only.extend(spec.show.iter().cloned());
-    read_only.extend([exe, place.prompt_file.clone()]);
+    read_only.extend(certificates());
+    read_only.extend([this_program()?, place.prompt_file.clone()]);
     if options.execution {
         read_only.extend(execution_sources());
     }

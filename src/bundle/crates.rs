@@ -148,7 +148,7 @@ impl View {
         for item in extern_crates(tree) {
             let r = node_range(&item);
             let name = item.ident.unraw().to_string();
-            let at_top = tree.items.iter().any(|i| matches!(i, Item::ExternCrate(e) if *e == item));
+            let at_top = tree.items.iter().any(|i| matches!(i, Item::ExternCrate(e) if node_range(e) == r));
             let bundled = self.crates.contains_key(&name) || name == "self" && self.module.is_some();
             if !bundled {
                 // A module can't bring the macros of a library into scope.

@@ -1,14 +1,14 @@
 //! The arguments, named as cargo names them.
 
+#[cfg(feature = "agents")]
+pub(crate) use super::agent::args::AgentArgs;
 use camino::Utf8PathBuf;
-use cargo_gistify::agent::prompt::Strategy;
-use cargo_gistify::agent::run::Network;
 use cargo_gistify::reduce::Level;
 use cargo_gistify::sandbox::Choice;
 use cargo_gistify::workspace::capture::TargetKind;
 use cargo_gistify::workspace::{CargoOptions, Inline};
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -35,6 +35,9 @@ pub(crate) struct Cli {
     pub(crate) make: MakeArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+    /// Cargo's flags as they were given.
+    #[arg(skip)]
+    pub(crate) cargo_words: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -99,86 +102,9 @@ pub(crate) struct MakeArgs {
     /// Seconds that one run of the test may take [default: 300; later runs ten times the first, at least 20]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
+    #[cfg(feature = "agents")]
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
-}
-
-/// Who makes the gist, and how.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Agents")]
-pub(crate) struct AgentArgs {
-    /// Have a coding agent make the gist: a preset like claude or codex, or one of the configuration; `builtin` is the extractor
-    #[arg(long, value_name = "NAME")]
-    pub(crate) agent: Option<String>,
-    /// The configuration with `[agents.NAME]` [default: .cargo/gistify.toml of the workspace]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<Utf8PathBuf>,
-    /// The model that the agent is to use
-    #[arg(long, value_name = "MODEL", requires = "agent")]
-    pub(crate) model: Option<String>,
-    /// How the agent is told to go about it
-    #[arg(long, value_enum, default_value_t, value_name = "STRATEGY", requires = "agent")]
-    pub(crate) strategy: StrategyArg,
-    /// Tools of the chat agent: search, read and edit, beside them edit-and-execute, bash, trace, graph; `none` is edit alone
-    #[arg(long, value_name = "LIST", requires = "agent")]
-    pub(crate) tools: Option<String>,
-    /// Give the test's text in the prompt
-    #[arg(long, requires = "agent")]
-    pub(crate) give_test_body: bool,
-    /// The agent may run code: cargo and rustc are in its box
-    #[arg(long, requires = "agent")]
-    pub(crate) execution: bool,
-    /// The agent may not run code: there is no toolchain in its box (the default)
-    #[arg(long, requires = "agent", conflicts_with = "execution")]
-    pub(crate) no_execution: bool,
-    /// What the agent reaches: its model's endpoint alone, or the whole network
-    #[arg(long, value_enum, default_value_t, value_name = "NETWORK", requires = "agent")]
-    pub(crate) agent_network: NetworkArg,
-    /// Steps (answers of its model) that the agent may take
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..), requires = "agent")]
-    pub(crate) agent_steps: u32,
-    /// Seconds that the agent may take
-    #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..), requires = "agent")]
-    pub(crate) agent_timeout: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StrategyArg {
-    /// The task alone
-    #[default]
-    Base,
-    /// From the test to what it uses, and on from there
-    Reading,
-    /// Along the execution, as far as it can be foretold
-    Tracing,
-}
-
-impl From<StrategyArg> for Strategy {
-    fn from(arg: StrategyArg) -> Strategy {
-        match arg {
-            StrategyArg::Base => Strategy::Base,
-            StrategyArg::Reading => Strategy::Reading,
-            StrategyArg::Tracing => Strategy::Tracing,
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NetworkArg {
-    /// The model's endpoint, and nothing else
-    #[default]
-    Model,
-    /// The whole network; results say so
-    Full,
-}
-
-impl From<NetworkArg> for Network {
-    fn from(arg: NetworkArg) -> Network {
-        match arg {
-            NetworkArg::Model => Network::Model,
-            NetworkArg::Full => Network::Full,
-        }
-    }
 }
 
 /// How a program is called. Either of these (a bare `--`, too) selects the program of the one `--bin` or `--example`.
@@ -293,6 +219,9 @@ pub(crate) struct McpArgs {
     /// Seconds that rustc may take for a gist that is verified [default: 300]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) build_timeout: Option<u64>,
+    /// Serve an agent in its box: of files it may name this gist alone
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) only_gist: Option<Utf8PathBuf>,
     #[command(flatten)]
     pub(crate) cargo: CargoArgs,
 }
@@ -437,6 +366,23 @@ pub(crate) struct CargoArgs {
 }
 
 impl CargoArgs {
+    /// The flags that were given, for another call of this tool.
+    pub(crate) fn words(matches: &ArgMatches) -> Vec<String> {
+        let mut words = Vec::new();
+        for arg in CargoArgs::augment_args(clap::Command::new("cargo")).get_arguments() {
+            let Some(long) = arg.get_long() else { continue };
+            let id = arg.get_id().as_str();
+            match arg.get_action() {
+                ArgAction::SetTrue => words.extend(matches.get_flag(id).then(|| format!("--{long}"))),
+                _ => {
+                    let values = matches.get_raw(id).into_iter().flatten();
+                    words.extend(values.map(|value| format!("--{long}={}", value.to_string_lossy())));
+                }
+            }
+        }
+        words
+    }
+
     /// Benchmarks that are asked for, as cargo's flag.
     pub(crate) fn asked_benches(&self) -> Option<String> {
         let named = self.bench.first().map(|name| format!("--bench {name}"));
@@ -573,5 +519,15 @@ mod unit {
     #[test]
     fn the_arguments_do_not_clash() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn cargos_flags_are_said_again_as_they_were() {
+        let given =
+            ["--package=a", "--package=b", "--lib", "--test=x", "--features=y,z", "--profile=dev", "--jobs=2", "--locked"];
+        let matches = Cli::command().get_matches_from(["cargo gistify", "a_test", "--ignored"].iter().chain(&given));
+        let again = CargoArgs::words(&matches);
+        assert_eq!(again, given);
+        Cli::command().get_matches_from(["cargo gistify", "mcp"].into_iter().chain(again.iter().map(String::as_str)));
     }
 }

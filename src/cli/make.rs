@@ -8,6 +8,7 @@ use super::shell::Shell;
 use super::verify::rate;
 use super::work::{Work, some_time, work};
 use camino::{Utf8Path, Utf8PathBuf};
+#[cfg(feature = "agents")]
 use cargo_gistify::agent::config::BUILTIN;
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::program::{Program, shell_word};
@@ -43,6 +44,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`-o -` and `--explain` both want standard output; choose one".into()));
     }
     some_time("timeout", args.timeout)?;
+    #[cfg(feature = "agents")]
     if args.agent.agent.as_deref().is_some_and(|name| name != BUILTIN) {
         return super::agent::make(cli, shell);
     }

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand.
 
+#[cfg(feature = "agents")]
 mod agent;
 mod args;
 mod check;
@@ -16,9 +17,9 @@ mod trace;
 mod verify;
 mod work;
 
-use args::{Cli, Command};
+use args::{CargoArgs, Cli, Command};
 use cargo_gistify::error::{Error, ExitCode};
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use shell::Shell;
 use std::ffi::OsString;
 
@@ -29,7 +30,15 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         args.remove(1);
     }
     let dashes = args.iter().any(|a| a == "--");
-    let mut cli = match Cli::try_parse_from(args) {
+    let matches = Cli::command().try_get_matches_from(args);
+    let parsed = matches.and_then(|matches| {
+        let mut cli = Cli::from_arg_matches(&matches)?;
+        if cli.command.is_none() {
+            cli.cargo_words = CargoArgs::words(&matches);
+        }
+        Ok(cli)
+    });
+    let mut cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
             let _ = e.print();

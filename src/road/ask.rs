@@ -13,13 +13,15 @@ use std::time::Duration;
 
 /// How an agent is asked.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AskOptions {
+pub struct AskOptions<'a> {
     /// How it is to go about it.
     pub strategy: Strategy,
     /// The test's text is given.
     pub body: bool,
     /// It may run code.
     pub execution: bool,
+    /// Tools of our own server that it is given.
+    pub mcp: &'a [String],
     /// Ignored tests are run.
     pub ignored: bool,
     /// For one run of the test.
@@ -36,7 +38,7 @@ impl Session<'_> {
         &self,
         task: &Task,
         gist: &Utf8Path,
-        options: &AskOptions,
+        options: &AskOptions<'_>,
         stage: &dyn Fn(&str, &str),
     ) -> Result<(String, Coverage)> {
         let entry = task.entry(&self.target, options.ignored);
@@ -81,6 +83,7 @@ impl Session<'_> {
             gist,
             strategy: options.strategy,
             execution: options.execution,
+            mcp: options.mcp,
             body: options.body.then_some(&original),
         });
         Ok((text, coverage))

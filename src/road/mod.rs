@@ -1,7 +1,9 @@
 //! The whole road for the tests of one target, or for one program: what they share is made once.
 
+#[cfg(feature = "agents")]
 mod ask;
 mod figures;
+#[cfg(feature = "agents")]
 mod host;
 pub mod judge;
 mod original;
@@ -27,8 +29,10 @@ use crate::verify::surroundings::Surroundings;
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
+#[cfg(feature = "agents")]
 pub use ask::AskOptions;
 use camino::{Utf8Path, Utf8PathBuf};
+#[cfg(feature = "agents")]
 pub use host::AgentHost;
 use original::Names;
 use std::borrow::Cow;

@@ -33,6 +33,7 @@ mod stages;
 mod tree;
 
 pub use limits::{Breach, ResourceLimits};
+pub use shown::certificates;
 #[cfg(target_os = "linux")]
 pub use stages::entry;
 

@@ -19,21 +19,32 @@ pub(super) const ETC: &[&str] = &[
     "/etc/localtime",
 ];
 
-/// What finding hosts and checking their certificates takes.
-const NETWORK: &[&str] = &[
-    "/etc/resolv.conf",
-    "/etc/hosts",
-    "/etc/host.conf",
-    "/etc/gai.conf",
-    "/etc/services",
-    "/etc/ssl",
-    "/etc/pki",
+/// What finding hosts takes.
+const NETWORK: &[&str] = &["/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/etc/services"];
+
+/// The certificates of public authorities; private keys are in the folders beside them.
+const CERTIFICATES: &[&str] = &[
+    "/etc/ssl/certs",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls/certs",
+    "/etc/pki/ca-trust",
     "/etc/ca-certificates",
 ];
 
-/// Those files and folders, where they are.
+/// What finding hosts and checking their certificates takes, where it is.
 pub(super) fn network() -> Vec<Utf8PathBuf> {
-    NETWORK.iter().map(Utf8PathBuf::from).filter(|path| path.exists()).collect()
+    there(NETWORK).chain(there(CERTIFICATES)).collect()
+}
+
+/// The machine's certificates of public authorities: some programs do not start without, whatever they reach.
+#[must_use]
+pub fn certificates() -> Vec<Utf8PathBuf> {
+    there(CERTIFICATES).collect()
+}
+
+fn there(paths: &'static [&'static str]) -> impl Iterator<Item = Utf8PathBuf> {
+    paths.iter().map(Utf8PathBuf::from).filter(|path| path.exists())
 }
 
 /// Programs of the toolchain, by their names in the system's folders.

@@ -119,6 +119,6 @@ mod unit {
 
     #[test]
     fn an_error_names_the_text_and_the_place() {
-        assert_eq!(parse("the gist", "fn a() {}\nfn b( {}").unwrap_err().to_string().split(": ").nth(1), Some("2:5"));
+        assert_eq!(parse("the gist", "fn a() {}\nfn b( {}").err().unwrap().to_string().split(": ").nth(1), Some("2:5"));
     }
 }

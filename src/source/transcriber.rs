@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// A rule of a `macro_rules!`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Rule {
     /// From its matcher to the `;` behind it.
     pub range: Range<usize>,

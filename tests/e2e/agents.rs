@@ -24,7 +24,7 @@ impl Bench {
         let project = Project::new("shop");
         let gold = project.beside("gold.rs");
         project.gistify(["--lib", "--exact", TEST, "-o", gold.as_str()]).assert_code(0);
-        let gold = fs_err::read_to_string(gold).unwrap();
+        let gold = fs_err::read_to_string(gold).unwrap().replace('`', "");
         let config = project.beside("agents.toml");
         Bench { project, gold, config }
     }
@@ -119,6 +119,13 @@ fn an_agent_that_writes_the_gist_verifies_and_all_of_it_is_kept() {
     assert_eq!(bench.file("stdout.log"), "working\n");
     let trajectory: Value = serde_json::from_str(&bench.file("trajectory.json")).unwrap();
     assert_eq!(trajectory["schema_version"], "ATIF-v1.7");
+    assert!(
+        trajectory["steps"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|step| step["timestamp"].as_str().is_some_and(|t| t.ends_with('Z')))
+    );
     assert_eq!(trajectory["steps"][0]["message"].as_str(), Some(bench.file("prompt.md").as_str()));
 }
 
@@ -188,7 +195,7 @@ fn an_agent_that_forks_without_end_is_ended() {
 fn a_key_never_reaches_a_file() {
     let bench = Bench::new();
     // In outputs, in what a failure is told with, in the gist, and in what rustc says of the gist.
-    let broken = bench.gold.replace('`', "").replace("#[test]", "const _: u8 = \"$TOKEN\";\n#[test]");
+    let broken = bench.gold.replace("#[test]", "const _: u8 = \"$TOKEN\";\n#[test]");
     let script =
         format!("echo \"$TOKEN\"; echo \"$TOKEN\" >&2; cat > {{gist}} <<END_OF_GIST\n{broken}\nEND_OF_GIST\nexit 3");
     let argv = toml_list(&["bash", "-c", &script]);
@@ -240,6 +247,16 @@ const REAL: [(&str, &str); 5] = [
     ("codex-acp", "codex-acp"),
 ];
 
+/// More of them, for which one good run is tried, and the server for those that can be told of one.
+const FURTHER: [(&str, &str); 6] = [
+    ("gemini", "gemini"),
+    ("opencode", "opencode"),
+    ("copilot", "copilot"),
+    ("gemini-acp", "gemini"),
+    ("opencode-acp", "opencode"),
+    ("copilot-acp", "copilot"),
+];
+
 /// A script of commands for a real agent.
 fn commands(agent: &str, commands: &[&str]) -> Vec<Step> {
     let mut steps: Vec<Step> = commands.iter().map(|c| Step::Shell((*c).to_owned())).collect();
@@ -250,24 +267,32 @@ fn commands(agent: &str, commands: &[&str]) -> Vec<Step> {
     steps
 }
 
+/// A command that writes the gist. Some agents refuse what looks like a command within the command, wherever it stands.
+fn writing(gist: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || " _:,;=.".contains(c);
+    let text: String =
+        gist.chars().map(|c| if plain(c) { c.to_string() } else { format!("\\{:03o}", u32::from(c)) }).collect();
+    format!("printf '{text}' > gist.rs")
+}
+
 fn preset(agent: &str, url: &str) -> String {
     format!("[agents.{agent}]\nendpoint = \"{url}\"\nmodel = \"scripted\"\nkey = \"$PLANTED\"\n")
 }
 
 #[test]
 fn real_agents_make_gists_that_verify_and_never_hold_the_key() {
-    for (agent, program) in REAL.into_iter().filter(|(_, program)| is_there(program)) {
+    for (agent, program) in REAL.into_iter().chain(FURTHER).filter(|(_, program)| is_there(program)) {
         let bench = Bench::new();
-        let write = format!("cat > gist.rs <<'END_OF_GIST'\n{}\nEND_OF_GIST", bench.gold);
+        let write = writing(&bench.gold);
         let model = Model::new(commands(agent, &["ls; env; which cargo", &write]));
         let (ran, report) = bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "100"]);
         assert_eq!(ran.code, Some(0), "{agent} ({program}): {}\n{}", ran.stderr, bench.file("stdout.log"));
         let attempt = &report.as_ref().unwrap()["attempt"];
         assert_eq!(attempt["ended"]["why"], "done", "{agent}: {attempt}");
         assert_eq!(attempt["steps"], 3, "{agent}: {attempt}");
-        // The protocol does not tell tokens.
+        // The protocol and Copilot do not tell tokens.
         let told = attempt["usage"]["input_tokens"].as_u64();
-        assert!(agent.ends_with("-acp") || told.is_some_and(|n| n >= 300), "{agent}: {attempt}");
+        assert!(agent.ends_with("-acp") || agent == "copilot" || told.is_some_and(|n| n >= 300), "{agent}: {attempt}");
         let calls: u64 = attempt["tools"].as_object().unwrap().values().filter_map(Value::as_u64).sum();
         assert!(calls >= 2, "{agent}: {attempt}");
         // The model got the key, and the agent's own place for it is empty.
@@ -285,7 +310,7 @@ fn a_real_agent_that_cheats_is_caught() {
     for (agent, _) in REAL.into_iter().filter(|(_, program)| is_there(program)) {
         let bench = Bench::new();
         let shadow = "macro_rules! assert_eq { ($($t:tt)*) => {}; }";
-        let cheat = format!("cat > gist.rs <<'END_OF_GIST'\n{}\n{shadow}\nEND_OF_GIST", bench.gold);
+        let cheat = writing(&format!("{}\n{shadow}\n", bench.gold));
         let model = Model::new(commands(agent, &[&cheat]));
         let (ran, report) = bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "100"]);
         ran.assert_code(100);
@@ -297,7 +322,7 @@ fn a_real_agent_that_cheats_is_caught() {
 fn a_real_agent_that_goes_on_is_ended_at_its_step_limit_and_what_it_left_is_judged() {
     for (agent, _) in REAL.into_iter().filter(|(_, program)| is_there(program)) {
         let bench = Bench::new();
-        let write = format!("cat > gist.rs <<'END_OF_GIST'\n{}\nEND_OF_GIST", bench.gold);
+        let write = writing(&bench.gold);
         let mut script = vec![Step::Shell(write)];
         script.push(Step::Shell("echo once more".to_owned()));
         let model = Model::new(script);
@@ -416,4 +441,90 @@ fn the_whole_network_is_open_when_it_is_asked_for_and_the_result_says_so() {
     ran.assert_code(0);
     assert_eq!(report["attempt"]["network"], "full");
     assert!(outside.accept().is_ok(), "the port was not reached");
+}
+
+/// An agent that speaks the Agent Client Protocol, and calls the server that it is given: a shell script.
+const SERVED: &str = r#"
+ask() { read -r line; id=$(printf '%s' "$line" | sed 's/.*"id":\("[^"]*"\|[0-9][0-9]*\).*/\1/'); }
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+ask; answer '{"protocolVersion":1}'; ask; answer '{"sessionId":"s1"}'
+server=$(printf '%s' "$line" | sed 's/.*"command":"\([^"]*\)","args":\["\([^"]*\)","\([^"]*\)"\].*/\1 \2 \3/')
+ask; turn=$id
+coproc $server
+to() { printf '%s\n' "$1" >&"${COPROC[1]}"; }
+heard() { read -r told <&"${COPROC[0]}"; printf '%s\n' "$told" >&2; }
+to '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"s","version":"0"}}}'; heard
+to '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+to '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'; heard
+call() { to "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"$1\",\"arguments\":$2}}"; heard; }
+call trace '{"test":"TEST"}'
+call verify '{"test":"TEST","gist":"/etc/passwd"}'
+echo 'fn main() {}' > {gist}; call verify '{"test":"TEST","gist":"{gist}"}'
+cat > {gist} <<'END_OF_GIST'
+GOLD
+END_OF_GIST
+call verify '{"test":"TEST","gist":"{gist}"}'
+call extract '{"test":"TEST"}'
+id=$turn; answer '{"stopReason":"end_turn"}'
+"#;
+
+#[cfg(feature = "mcp")]
+#[test]
+fn an_agent_in_its_box_reaches_the_server_that_it_is_given_and_no_file_but_its_gist() {
+    let bench = Bench::new();
+    let script = SERVED.replace("TEST", TEST).replace("GOLD", &bench.gold);
+    let config = format!("[agents.served]\nkind = \"acp\"\nargv = {}\n", toml_list(&["bash", "-c", &script]));
+    let (ran, report) = bench.run(&config, "served", &["--mcp", "trace,verify"]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.stderr, bench.file("stderr.log"));
+    assert_eq!(report.unwrap()["attempt"]["mcp"], json!(["trace", "verify"]));
+    let told = bench.file("stderr.log");
+    let told: Vec<Value> =
+        told.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {told}"))).collect();
+    let [hello, tools, trace, other, wrong, right, extract] = told.as_slice() else { panic!("{told:?}") };
+    assert_eq!(hello["result"]["serverInfo"]["name"], "cargo-gistify");
+    let names: Vec<&str> = tools["result"]["tools"].as_array().unwrap().iter().filter_map(|t| t["name"].as_str()).collect();
+    assert_eq!(names, ["trace", "verify"]);
+    let text = |answer: &Value| answer["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned();
+    assert!(text(trace).contains("src/cart.rs"), "{trace}");
+    assert!(other["result"]["isError"] == true && text(other).contains("alone can be verified here"), "{other}");
+    assert!(text(wrong).starts_with("verdict: missing-test"), "{wrong}");
+    assert!(text(right).starts_with("verdict: ok"), "{right}");
+    assert!(extract["error"].is_object() || extract["result"]["isError"] == true, "{extract}");
+    assert!(bench.file("prompt.md").contains("these tools, which you may use: `trace`, `verify`."));
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn only_agents_that_can_be_told_of_a_server_are_given_one_and_never_the_extractor() {
+    let bench = Bench::new();
+    let script = "[agents.a]\nkind = \"command\"\nargv = [\"true\"]\n[agents.b]\nkind = \"acp\"\nargv = [\"true\"]\n";
+    bench
+        .run(script, "a", &["--mcp", "trace"])
+        .0
+        .assert_code(2)
+        .assert_says("`--mcp` is for agents of kind `acp`, and `a` is none");
+    bench.run(script, "b", &["--mcp", "extract"]).0.assert_code(2).assert_says("would do the agent's work");
+}
+
+#[cfg(feature = "mcp")]
+#[test]
+fn real_agents_call_the_server_that_they_are_given() {
+    // Copilot does not show its model what it is given over the protocol.
+    let served = |agent: &str| agent.ends_with("-acp") && agent != "copilot-acp";
+    for (agent, _) in REAL.into_iter().chain(FURTHER).filter(|(agent, program)| served(agent) && is_there(program)) {
+        let bench = Bench::new();
+        let write = writing(&bench.gold);
+        let verify = Step::Served("verify".to_owned(), json!({"gist": bench.gold, "test": TEST}));
+        let model = Model::new(vec![Step::Shell(write), verify, Step::Say("The gist is written.".to_owned())]);
+        let (ran, report) =
+            bench.run(&preset(agent, &model.url), agent, &["--agent-timeout", "100", "--mcp", "trace,verify"]);
+        assert_eq!(ran.code, Some(0), "{agent}: {}\n{}", ran.stderr, bench.file("stdout.log"));
+        assert_eq!(report.unwrap()["attempt"]["ended"]["why"], "done", "{agent}");
+        let asked = model.asked.lock().unwrap();
+        let last = asked
+            .iter()
+            .map(|(_, body)| body.to_string())
+            .find(|body| ["execution_fidelity", "verdict: ok"].iter().any(|told| body.contains(told)));
+        assert!(last.is_some(), "{agent}: {}", asked.last().unwrap().1);
+    }
 }

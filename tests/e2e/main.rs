@@ -2,7 +2,7 @@
 //!
 //! Test names are facts. What each fixture's tests are meant to do stands in one table, in [`models`].
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "agents"))]
 mod agents;
 #[cfg(target_os = "linux")]
 mod attacks;
@@ -18,7 +18,7 @@ mod json;
 mod list;
 #[cfg(feature = "mcp")]
 mod mcp;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "agents"))]
 mod model;
 mod models;
 mod output;

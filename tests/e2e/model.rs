@@ -1,5 +1,5 @@
-//! A model that follows a script, as a server on the loopback: what real agents ask it in three wire formats (OpenAI's chat completions
-//! and responses, Anthropic's messages) it answers with the next step.
+//! A model that follows a script, as a server on the loopback: what real agents ask it in four wire formats (OpenAI's chat completions
+//! and responses, Anthropic's messages, Gemini's contents) it answers with the next step.
 //!
 //! Which step that is says the number of tool results in the request, so the server keeps no state.
 
@@ -14,6 +14,8 @@ pub(crate) enum Step {
     Shell(String),
     /// A call of that tool.
     Tool(String, Value),
+    /// A call of that tool of the server `gistify`.
+    Served(String, Value),
     /// Words; the agent is done.
     Say(String),
     /// An error of the endpoint.
@@ -68,6 +70,11 @@ fn answer(mut request: Request, script: &[Step], log: &Log) {
         Some("models") => {
             Ok((json!({"object": "list", "data": [{"id": "scripted", "object": "model"}], "models": []}), None))
         }
+        Some(last) if last.ends_with(":streamGenerateContent") => contents(&asked, &step),
+        Some(last) if last.ends_with(":generateContent") => {
+            contents(&asked, &step).map(|(_, events)| (events.map_or(Value::Null, |events| events[0].1.clone()), None))
+        }
+        Some(last) if last.ends_with(":countTokens") => Ok((json!({"totalTokens": 100}), None)),
         Some("count_tokens") => Ok((json!({"input_tokens": 10}), None)),
         _ => Ok((json!({}), None)),
     };
@@ -129,6 +136,11 @@ fn next(step: Step, tools: &Map<String, Value>) -> Result<Result<(String, Value)
         Step::Status(status) => Err(status),
         Step::Say(text) => Ok(Err(text)),
         Step::Tool(name, arguments) => Ok(Ok((name, arguments))),
+        Step::Served(name, arguments) => {
+            // `mcp__gistify__verify`, `gistify_verify`, `gistify-verify`; where it is in a namespace it is not listed.
+            let known = tools.keys().find(|known| known.contains("gistify") && known.ends_with(&name)).cloned();
+            Ok(Ok((known.unwrap_or_else(|| format!("mcp__gistify__{name}")), arguments)))
+        }
         // Titles and summaries are asked for without tools.
         Step::Shell(command) => Ok(call(tools, &command).ok_or_else(|| "a title".to_owned())),
     }
@@ -167,10 +179,18 @@ fn responses(asked: &Value, step: &dyn Fn(usize) -> Step) -> Answer {
     let tools = list(asked, "tools").filter(|t| t["type"] == "function");
     let tools = tools.filter_map(|t| Some((t["name"].as_str()?.to_owned(), t["parameters"].clone()))).collect();
     let item = match next(step(results), &tools)? {
-        Ok((name, arguments)) => json!({
-            "type": "function_call", "id": format!("fc_{results}"), "call_id": format!("call_{results}"), "name": name,
-            "arguments": arguments.to_string(), "status": "completed",
-        }),
+        Ok((name, arguments)) => {
+            let mut call = json!({
+                "type": "function_call", "id": format!("fc_{results}"), "call_id": format!("call_{results}"), "name": name,
+                "arguments": arguments.to_string(), "status": "completed",
+            });
+            // Tools of servers are in a namespace here.
+            if let Some((server, tool)) = name.strip_prefix("mcp__").and_then(|name| name.split_once("__")) {
+                call["namespace"] = json!(format!("mcp__{server}"));
+                call["name"] = json!(tool);
+            }
+            call
+        }
         Err(text) => json!({
             "type": "message", "id": format!("msg_{results}"), "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
@@ -194,6 +214,26 @@ fn responses(asked: &Value, step: &dyn Fn(usize) -> Step) -> Answer {
         event("response.completed", "response", &response("completed", json!([item]))),
     ];
     Ok((Value::Null, Some(events)))
+}
+
+fn contents(asked: &Value, step: &dyn Fn(usize) -> Step) -> Answer {
+    let parts = list(asked, "contents").flat_map(|content| list(content, "parts"));
+    let results = parts.filter(|part| part["functionResponse"].is_object()).count();
+    let functions = list(asked, "tools").flat_map(|tool| list(tool, "functionDeclarations"));
+    let tools = functions
+        .filter_map(|f| {
+            let schema = [&f["parametersJsonSchema"], &f["parameters"]].into_iter().find(|schema| schema.is_object());
+            Some((f["name"].as_str()?.to_owned(), schema.cloned().unwrap_or_default()))
+        })
+        .collect();
+    let part = match next(step(results), &tools)? {
+        Ok((name, arguments)) => json!({"functionCall": {"id": format!("call_{results}"), "name": name, "args": arguments}}),
+        Err(text) => json!({"text": text}),
+    };
+    let usage = json!({"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110});
+    let candidate = json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0});
+    let whole = json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"});
+    Ok((Value::Null, Some(vec![("", whole)])))
 }
 
 fn messages(asked: &Value, step: &dyn Fn(usize) -> Step) -> Answer {

@@ -200,7 +200,7 @@ fn deadline(begun: Instant, timeout: Duration) -> Instant {
 /// What is heard before the model has said anything.
 fn heard(model: &Model, prompt: &Prompt) -> Heard {
     Heard {
-        steps: vec![Step::new(Source::System, &prompt.system), Step::new(Source::User, &prompt.task)],
+        steps: vec![Step::now(Source::System, &prompt.system), Step::now(Source::User, &prompt.task)],
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         model: Some(model.name.clone()),
         ..Heard::default()
@@ -232,7 +232,7 @@ fn finished(mut heard: Heard, model: &Model, ended: Ended) -> Heard {
 
 /// The step that an answer is.
 fn step_of(answer: &Answer) -> Step {
-    let mut step = Step::new(Source::Agent, &answer.text);
+    let mut step = Step::now(Source::Agent, &answer.text);
     step.reasoning_content = answer.reasoning.clone();
     step.metrics = answer.metrics;
     if let Some(finish) = &answer.finish {
@@ -285,7 +285,7 @@ impl Attempt<'_> {
                     "That was no call of a tool. Call one to go on, or `submit` when the gist is done."
                 };
                 self.talk.push(json!({"role": "user", "content": nudge}));
-                self.heard.steps.push(Step::new(Source::User, nudge));
+                self.heard.steps.push(Step::now(Source::User, nudge));
                 continue;
             }
             nudges = 0;

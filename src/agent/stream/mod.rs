@@ -148,6 +148,11 @@ impl Reader {
         self.notes.heard()
     }
 
+    /// Gives steps that came without a time the time of day: for who reads lines as they come.
+    pub fn stamp(&mut self) {
+        self.notes.stamp(&super::atif::now());
+    }
+
     /// What was heard. When the agent did not say how it ended, but its last word was a fault, that fault is how.
     #[must_use]
     pub fn finish(self) -> Heard {

@@ -311,6 +311,13 @@ impl Notes {
         }
     }
 
+    /// Gives the last steps that have no time this one.
+    pub(super) fn stamp(&mut self, now: &str) {
+        for step in self.heard.steps.iter_mut().rev().take_while(|step| step.timestamp.is_none()) {
+            step.timestamp = Some(now.to_owned());
+        }
+    }
+
     /// Notes something of a step that the format has no place for.
     pub(super) fn mark(&mut self, step: usize, key: &str, value: &str) {
         let value = json!(start(value, NAME_BYTES));

@@ -1,6 +1,8 @@
 //! What the server's tools do: each is a subcommand on one test, with its answer as text and as an object.
 
-use super::super::args::{AgentArgs, LevelArg, MakeArgs, McpArgs, ProgramArgs, SelectionArgs, VerifyArgs};
+#[cfg(feature = "agents")]
+use super::super::args::AgentArgs;
+use super::super::args::{LevelArg, MakeArgs, McpArgs, ProgramArgs, SelectionArgs, VerifyArgs};
 use super::super::list::{NO_TESTS, Selected};
 use super::super::make::{Boxes, gists};
 use super::super::shell::Shell;
@@ -175,6 +177,9 @@ impl Served {
     }
 
     pub(super) fn extract(&self, asked: &Extract) -> Result<Answer> {
+        if self.args.only_gist.is_some() {
+            return Err(Error::Usage("extract would do the agent's work".into()));
+        }
         if asked.output.as_deref() == Some("-") {
             return Err(Error::Usage("standard output is the protocol's; name a file or a directory".into()));
         }
@@ -194,6 +199,7 @@ impl Served {
             map: None,
             program: ProgramArgs::default(),
             timeout: self.args.timeout,
+            #[cfg(feature = "agents")]
             agent: AgentArgs::default(),
         };
         let mut answer = None;
@@ -228,6 +234,9 @@ impl Served {
         } else {
             Utf8PathBuf::from(&asked.gist)
         };
+        if let Some(only) = self.args.only_gist.as_ref().filter(|only| !is_text && **only != gist) {
+            return Err(Error::Usage(format!("of files {only} alone can be verified here; pass that, or the text")));
+        }
         let args = VerifyArgs {
             gist,
             entry: None,

@@ -1,15 +1,21 @@
 //! `cargo gistify --agent NAME TEST`: a coding agent makes the gists.
 
-use super::args::{AgentArgs, Cli, MessageFormat};
+pub(super) mod args;
+
+#[cfg(feature = "mcp")]
+use super::args::McpTool;
+use super::args::{Cli, MessageFormat};
 use super::list::print_json;
 use super::make::{ends_the_run, forget_parsed, is_runnable};
 use super::places::default_name;
 use super::shell::Shell;
 use super::verify::summary;
 use super::work::{Work, work};
+use args::AgentArgs;
 use camino::Utf8PathBuf;
 use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
+use cargo_gistify::agent::door::Door;
 use cargo_gistify::agent::own::{Means, own_attempt};
 use cargo_gistify::agent::place::Place;
 use cargo_gistify::agent::record::{Asked, AttemptReport, hidden, keep, next_folder};
@@ -27,7 +33,9 @@ use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::wrapper::write_atomically;
 use cargo_gistify::workspace::{Inline, Workspace};
+use clap::ValueEnum;
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What all tasks of a run share.
@@ -151,8 +159,26 @@ fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
     if args.tools.is_some() && spec.kind != Kind::Chat {
         return Err(Error::Usage(format!("`--tools` is for agents of kind `chat`, and `{name}` is none")));
     }
+    if !served(args)?.is_empty() && spec.kind != Kind::Acp {
+        return Err(Error::Usage(format!("`--mcp` is for agents of kind `acp`, and `{name}` is none")));
+    }
     spec.tools = args.tools.clone().or(spec.tools);
     Ok(spec)
+}
+
+/// The tools of our own server that an agent is given.
+#[cfg(feature = "mcp")]
+fn served(args: &AgentArgs) -> Result<Vec<String>> {
+    if args.mcp.contains(&McpTool::Extract) {
+        return Err(Error::Usage("`--mcp extract` would do the agent's work; `--agent builtin` is the extractor".into()));
+    }
+    Ok(args.mcp.iter().filter_map(ValueEnum::to_possible_value).map(|value| value.get_name().to_owned()).collect())
+}
+
+#[cfg(not(feature = "mcp"))]
+#[expect(clippy::unnecessary_wraps, reason = "the other one can fail")]
+fn served(_: &AgentArgs) -> Result<Vec<String>> {
+    Ok(Vec::new())
 }
 
 /// Whether an agent can be called here at all.
@@ -178,11 +204,13 @@ impl Run<'_> {
         let place = Place::new(&project_root(&workspace.metadata.workspace_root), &built)?;
         shell.stage("Copied", &place.audit.line());
         let timeout = args.timeout.map(Duration::from_secs);
-        let asked = Asked { strategy: args.agent.strategy.into(), body: args.agent.give_test_body };
+        let asked =
+            Asked { strategy: args.agent.strategy.into(), body: args.agent.give_test_body, mcp: served(&args.agent)? };
         let ask = AskOptions {
             strategy: asked.strategy,
             body: asked.body,
             execution: self.options.execution,
+            mcp: &asked.mcp,
             ignored: args.selection.ignored,
             timeout,
         };
@@ -190,6 +218,7 @@ impl Run<'_> {
         let name = default_name(target, task);
         let dir = workspace.state_dir.join("attempts").join(&self.spec.name).join(name.trim_end_matches(".rs"));
         shell.stage("Asking", &format!("{} for {}", self.spec.name, task.what()));
+        let door = self.door(&place, &asked.mcp)?;
         let attempt = match self.spec.kind {
             Kind::Chat | Kind::Static => {
                 let host = AgentHost::new(session, task, &place, self.sandbox, &coverage, args.selection.ignored);
@@ -197,11 +226,14 @@ impl Run<'_> {
                 let means = Means { tools: &self.tools, host: &host, files: &files, sandbox: self.sandbox.kind() };
                 own_attempt(&self.spec, &place, &prompt, &self.options, &means)?
             }
-            Kind::Builtin | Kind::Command | Kind::Acp => attempt(&self.spec, &place, &prompt, self.sandbox, &self.options)?,
+            Kind::Builtin | Kind::Command | Kind::Acp => {
+                attempt(&self.spec, &place, &prompt, self.sandbox, &self.options, door.as_ref())?
+            }
         };
+        drop(door);
         // An attempt that was interrupted leaves nothing.
         let folder = next_folder(&dir)?;
-        let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, asked)?;
+        let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, &asked)?;
         self.tell(&attempted);
         let mut judged = match read_gist(&place.gist) {
             Err((verdict, reason)) => {
@@ -241,6 +273,30 @@ impl Run<'_> {
             _ => ExitCode::Unverified,
         };
         Ok((report, code))
+    }
+
+    /// The way to our own server with these tools, if there are any.
+    fn door(&self, place: &Place, tools: &[String]) -> Result<Option<Door>> {
+        if tools.is_empty() {
+            return Ok(None);
+        }
+        let make = &self.cli.make;
+        let program = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
+        let sandbox = make.sandbox.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let mut words =
+            ["mcp", "--quiet", "--tools", &tools.join(","), "--only-gist", place.gist.as_str(), "--sandbox", &sandbox]
+                .map(str::to_owned)
+                .to_vec();
+        words.extend(make.selection.ignored.then(|| "--ignored".to_owned()));
+        words.extend(make.sandbox_reference.then(|| "--sandbox-reference".to_owned()));
+        words.extend(make.timeout.map(|seconds| format!("--timeout={seconds}")));
+        words.extend(self.cli.cargo_words.iter().cloned());
+        let server = move || {
+            let mut command = Command::new(&program);
+            command.args(&words);
+            command
+        };
+        Door::open(&place.model.join("mcp"), server).map(Some)
     }
 
     /// How the attempt went.
