@@ -12,7 +12,7 @@ use super::shell::Shell;
 use super::verify::summary;
 use super::work::{Work, work};
 use args::AgentArgs;
-use camino::Utf8PathBuf;
+use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
 use cargo_gistify::agent::door::Door;
@@ -23,6 +23,7 @@ use cargo_gistify::agent::run::{Options, attempt, ready, without_secrets};
 use cargo_gistify::agent::workspace::project_root;
 use cargo_gistify::agent::{AgentLimits, Ended};
 use cargo_gistify::error::{Error, ExitCode, Result};
+use cargo_gistify::process::{self, Limits};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
 use cargo_gistify::road::judge::{VerifyOptions, unreadable};
 use cargo_gistify::road::{AgentHost, AskOptions, Session, unverified};
@@ -32,7 +33,7 @@ use cargo_gistify::verify::gist_file::read_gist;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::wrapper::write_atomically;
-use cargo_gistify::workspace::{Inline, Workspace};
+use cargo_gistify::workspace::{Inline, Workspace, cargo};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -65,17 +66,12 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     }
     let start = Instant::now();
     let sandbox = Sandbox::open(args.sandbox.into())?;
-    let Work { workspace, mut targets, _room } = {
-        // A mistake in the configuration is told before anything is built.
-        let config = config_file(asked, None)?;
-        if config.is_some() {
-            is_ready(&spec(asked, config)?, &sandbox)?;
-        }
-        work(&args.selection, &args.program, Inline::None, shell)?
-    };
-    let spec = spec(asked, config_file(asked, Some(&workspace))?)?;
+    // What is wrong with the agent is told before anything is built.
+    let root = workspace_root(args.selection.cargo.options().manifest_path.as_deref());
+    let spec = spec(asked, config_file(asked, root.as_deref())?)?;
     is_ready(&spec, &sandbox)?;
     let tools = spec.tools.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+    let Work { workspace, mut targets, _room } = work(&args.selection, &args.program, Inline::None, shell)?;
     for (_, tasks) in &mut targets {
         tasks.retain(|task| is_runnable(task, args.selection.ignored, shell));
     }
@@ -143,12 +139,21 @@ fn worse(before: ExitCode, own: ExitCode) -> ExitCode {
     if before == ExitCode::Verified { own } else { before }
 }
 
+/// Where the workspace is; none where cargo does not know, which it will say itself.
+fn workspace_root(manifest: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
+    let mut locate = cargo();
+    locate.args(["locate-project", "--workspace", "--message-format", "plain"]);
+    locate.args(manifest.map(|path| format!("--manifest-path={path}")));
+    let output = process::run(&mut locate, Limits::default()).ok().filter(|output| output.status.success())?;
+    Utf8Path::new(output.stdout_text().trim()).parent().map(Utf8Path::to_owned)
+}
+
 /// The file with the agents; the workspace's own when none is named and there is one.
-fn config_file(args: &AgentArgs, workspace: Option<&Workspace>) -> Result<Option<Utf8PathBuf>> {
-    match (&args.config, workspace) {
-        (Some(file), _) if !file.is_file() => Err(Error::Usage(format!("--config: there is no file {file}"))),
-        (Some(file), _) => Ok(Some(file.clone())),
-        (None, workspace) => Ok(workspace.map(|w| w.metadata.workspace_root.join(FILE)).filter(|file| file.is_file())),
+fn config_file(args: &AgentArgs, root: Option<&Utf8Path>) -> Result<Option<Utf8PathBuf>> {
+    match &args.config {
+        Some(file) if !file.is_file() => Err(Error::Usage(format!("--config: there is no file {file}"))),
+        Some(file) => Ok(Some(file.clone())),
+        None => Ok(root.map(|root| root.join(FILE)).filter(|file| file.is_file())),
     }
 }
 
