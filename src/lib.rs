@@ -57,6 +57,8 @@
 
 #[cfg(feature = "agents")]
 pub mod agent;
+#[cfg(feature = "agents")]
+pub mod bench;
 pub mod benches;
 pub mod bundle;
 pub mod cache;

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "agents")]
 pub(crate) use super::agent::args::AgentArgs;
+#[cfg(feature = "agents")]
+use super::bench::args::BenchArgs;
 use camino::Utf8PathBuf;
 use cargo_gistify::reduce::Level;
 use cargo_gistify::sandbox::Choice;
@@ -55,6 +57,9 @@ pub(crate) enum Command {
     /// Serve these to coding agents: the Model Context Protocol over standard input and output
     #[cfg(feature = "mcp")]
     Mcp(McpArgs),
+    /// Benchmark coding agents on the tests of any crates
+    #[cfg(feature = "agents")]
+    Bench(BenchArgs),
     /// Run a gist, also one with dependencies; exits as the test exits
     Run(RunArgs),
     /// Remove what is kept under the target directory: instrumented builds, records, gists, graphs
@@ -381,6 +386,12 @@ impl CargoArgs {
             }
         }
         words
+    }
+
+    /// The same for another project, with build output of its own.
+    #[cfg(feature = "agents")]
+    pub(crate) fn of(self, manifest: Utf8PathBuf, target_dir: Utf8PathBuf) -> CargoArgs {
+        CargoArgs { manifest_path: Some(manifest), target_dir: Some(target_dir), ..self }
     }
 
     /// Benchmarks that are asked for, as cargo's flag.

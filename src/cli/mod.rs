@@ -3,6 +3,8 @@
 #[cfg(feature = "agents")]
 mod agent;
 mod args;
+#[cfg(feature = "agents")]
+mod bench;
 mod check;
 mod clean;
 mod list;
@@ -62,6 +64,8 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         Some(Command::CheckTests(options)) => check::check_tests(options, &cli.output, &shell),
         #[cfg(feature = "mcp")]
         Some(Command::Mcp(options)) => mcp::serve(options, &cli.output),
+        #[cfg(feature = "agents")]
+        Some(Command::Bench(options)) => bench::bench(options, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {

@@ -90,6 +90,23 @@ impl Session<'_> {
     }
 }
 
+impl Session<'_> {
+    /// The test alone, where a gist has to have it: a submission that does nothing of the task, and must not win.
+    ///
+    /// # Errors
+    /// When the test is not found in the bundle, or can't be run.
+    pub fn skeleton(&self, task: &Task, ignored: bool) -> Result<String> {
+        let entry = task.entry(&self.target, ignored);
+        let (first, _) = self.first_run(&entry, &task.what(), None)?;
+        let coverage = first.coverage().cloned().unwrap_or_default();
+        let site = self.locate(task, &Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage))?;
+        let first_case = entry.names().first().map(|name| self.in_gist(name));
+        let original = self.original(&site, first_case.as_deref().unwrap_or_default());
+        let inside = original.path.iter().rev().fold(original.tokens, |text, module| format!("mod {module} {{\n{text}\n}}"));
+        Ok(format!("{inside}\n"))
+    }
+}
+
 fn gist_name(gist: &Utf8Path) -> &str {
     gist.file_name().unwrap_or("gist.rs")
 }

@@ -6,6 +6,8 @@
 mod agents;
 #[cfg(target_os = "linux")]
 mod attacks;
+#[cfg(all(target_os = "linux", feature = "agents"))]
+mod bench;
 mod cache;
 mod check;
 mod doctests;

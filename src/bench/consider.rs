@@ -1,0 +1,94 @@
+//! Whether a test makes a task: screened, made a gist of, and held against submissions that must not win.
+
+use crate::bench::set::Difficulty;
+use crate::error::{Error, Result};
+use crate::reduce::{Goal, Level};
+use crate::road::judge::VerifyOptions;
+use crate::road::{MakeOptions, Session};
+use crate::screen::{Fitness, ScreenOptions, screen};
+use crate::task::Task;
+use crate::trace::CoverageMap;
+use crate::verify::clean_room::CleanRoom;
+use crate::verify::verdict::Verdict;
+use crate::workspace::capture::TestTarget;
+
+/// How often the gold solution is judged.
+const GOLD_RUNS: usize = 2;
+
+/// What is left of a test that passed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gold {
+    /// The extractor's gist: the gold solution.
+    pub gist: String,
+    /// How hard the task is.
+    pub difficulty: Difficulty,
+}
+
+/// Why a test makes no task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The stage of the funnel that it did not pass.
+    pub stage: &'static str,
+    /// Why.
+    pub reason: String,
+}
+
+/// Sends a test through the funnel.
+///
+/// # Errors
+/// Faults of the surroundings, which the next test would meet as well. What is wrong with the test is [`Dropped`].
+pub fn consider(
+    session: &Session<'_>,
+    target: &TestTarget,
+    task: &Task,
+    map: &CoverageMap,
+    room: &CleanRoom<'_>,
+    options: ScreenOptions,
+) -> Result<std::result::Result<Gold, Dropped>> {
+    let dropped = |stage, reason: String| Ok(Err(Dropped { stage, reason }));
+    let quiet = |_: &str, _: &str| ();
+    let screening = screen(target, task, map, room, options)?;
+    if screening.fitness != Fitness::Fit {
+        return dropped(screening.fitness.name(), screening.reason.unwrap_or_default());
+    }
+    let make = MakeOptions {
+        goal: Goal { level: Level::Full, stubs: false },
+        ignored: options.ignored,
+        timeout: Some(options.timeout),
+        file_name: "gist.rs".into(),
+        jobs: 1,
+    };
+    let made = match session.make(task, &make, &quiet) {
+        Ok(made) => made,
+        Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => return Err(e),
+        Err(e) => return dropped("no-gold", e.to_string()),
+    };
+    if made.verdict != Verdict::Ok {
+        return dropped("no-gold", format!("{}: {}", made.verdict.name(), made.reason));
+    }
+    let judge = VerifyOptions { ignored: options.ignored, timeout: Some(options.timeout), ..VerifyOptions::default() };
+    for _ in 0..GOLD_RUNS {
+        let judged = match session.judge(task, &made.gist.text, judge, &quiet) {
+            Ok(judged) => judged,
+            Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => return Err(e),
+            Err(e) => return dropped("gold-disagrees", e.to_string()),
+        };
+        if judged.verified.verdict != Verdict::Ok {
+            let verdict = judged.verified.verdict.name();
+            return dropped("gold-disagrees", format!("{verdict}: {}", judged.verified.reason));
+        }
+    }
+    for (what, text) in [("an empty file", "\n".to_owned()), ("the test alone", session.skeleton(task, options.ignored)?)] {
+        if session.judge(task, &text, judge, &quiet)?.verified.verdict == Verdict::Ok {
+            return dropped("trivial", format!("{what} verifies"));
+        }
+    }
+    let metrics = &made.metrics;
+    let difficulty = Difficulty {
+        trace_length: metrics.trace_length.unwrap_or(0),
+        files_touched: metrics.files_touched.unwrap_or(0),
+        bundle_lines: metrics.bundle_lines.unwrap_or(0),
+        gold_lines: metrics.code_lines.unwrap_or(0),
+    };
+    Ok(Ok(Gold { gist: made.gist.text, difficulty }))
+}

@@ -1,0 +1,28 @@
+//! Benchmarks of coding agents: sets of tasks made from crates that have tests.
+//!
+//! A set ([`set`]) is a folder: a copy of each project, a folder a task (which is a Harbor task, [`harbor`]), and a manifest with digests. A test
+//! becomes a task when it passes every stage of a funnel ([`consider`]): what can't be judged, or can be won with nothing, is left out and
+//! counted with its reason.
+
+pub mod consider;
+pub mod harbor;
+pub mod set;
+
+use sha2::{Digest, Sha256};
+
+/// The digest of parts, none of which runs into the next.
+///
+/// ```
+/// use cargo_gistify::bench::digest;
+/// assert_ne!(digest(["a", "bc"]), digest(["ab", "c"]));
+/// ```
+#[must_use]
+pub fn digest<P: AsRef<[u8]>>(parts: impl IntoIterator<Item = P>) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        let part = part.as_ref();
+        hasher.update(part.len().to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

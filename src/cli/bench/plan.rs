@@ -1,0 +1,340 @@
+//! `cargo gistify bench plan`: a set of tasks from projects.
+
+use super::super::args::{ProgramArgs, SelectionArgs};
+use super::super::make::{ends_the_run, forget_parsed};
+use super::super::shell::Shell;
+use super::super::work::{Work, work};
+use super::args::PlanArgs;
+use camino::{Utf8Path, Utf8PathBuf};
+use cargo_gistify::agent::workspace::{copy, project_root};
+use cargo_gistify::bench::consider::{Dropped, Gold, consider};
+use cargo_gistify::bench::harbor::{self, dockerfile, task_toml, test_sh};
+use cargo_gistify::bench::set::{
+    self, FUNNEL, Funnel, MANIFEST, Manifest, Project, TaskEntry, TestName, hardest, in_sample_order, task_id, tree_digest,
+    write_json,
+};
+use cargo_gistify::error::{Error, ExitCode, Result};
+use cargo_gistify::process::{self, Limits};
+use cargo_gistify::road::{AskOptions, Session};
+use cargo_gistify::sandbox::Sandbox;
+use cargo_gistify::screen::ScreenOptions;
+use cargo_gistify::task::Task;
+use cargo_gistify::trace::CoverageMap;
+use cargo_gistify::verify::clean_room::CleanRoom;
+use cargo_gistify::workspace::capture::TestTarget;
+use cargo_gistify::workspace::{Inline, cargo};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::time::Duration;
+
+/// How often a test is run in the project before it is believed.
+const SCREEN_RUNS: usize = 3;
+/// Seconds that an agent has, as the task says; who runs it may say otherwise.
+const AGENT_S: u32 = 1800;
+
+pub(super) fn plan(args: &PlanArgs, shell: &Shell) -> Result<u8> {
+    let output = &args.output;
+    if output.symlink_metadata().is_ok() {
+        return Err(Error::Usage(format!("{output} is there already; name a new folder, or remove it")));
+    }
+    let sandbox = Sandbox::open(args.sandbox.into())?;
+    // Half a set must not look like one, and what a killed run leaves is told by its name.
+    let parent = output.parent().filter(|p| !p.as_str().is_empty()).unwrap_or(Utf8Path::new("."));
+    std::fs::create_dir_all(parent).map_err(Error::path("make the directory", parent))?;
+    let room =
+        tempfile::Builder::new().prefix(".gistify-plan-").tempdir_in(parent).map_err(Error::path("write to", parent))?;
+    let dir = Utf8Path::from_path(room.path()).ok_or_else(|| Error::Usage(format!("{output} is not UTF-8")))?;
+    let dir = dir.canonicalize_utf8().map_err(Error::path("find", dir))?;
+    let plan = Plan { args, dir: &dir, sandbox: &sandbox, shell, toolchain: toolchain()? };
+    let mut manifest = Manifest {
+        schema: set::SCHEMA,
+        made_by: format!("cargo-gistify {}", env!("CARGO_PKG_VERSION")),
+        toolchain: plan.toolchain.clone(),
+        seed: args.seed,
+        per_package: args.per_package as usize,
+        projects: BTreeMap::new(),
+        tasks: BTreeMap::new(),
+    };
+    let mut funnels = BTreeMap::new();
+    for source in &args.projects {
+        let name = plan.free_name(source, &manifest);
+        let project = plan.fetched(source, &name)?;
+        manifest.projects.insert(name.clone(), project);
+        let funnel = plan.tasks_of(&name, &mut manifest)?;
+        shell.status("Planned", &format!("{name}: {}", funnel.line()));
+        funnels.insert(name, funnel);
+    }
+    if let Some(n) = args.hard {
+        let keep = hardest(&manifest.tasks, n as usize);
+        for (id, _) in manifest.tasks.extract_if(.., |id, _| !keep.contains(id)) {
+            let folder = dir.join("tasks").join(&id);
+            std::fs::remove_dir_all(&folder).map_err(Error::path("remove", &folder))?;
+        }
+    }
+    if manifest.tasks.is_empty() {
+        shell.error("no test makes a task; the lines above say at which stage they went");
+        for (test, reason) in funnels.values().flat_map(|f| f.dropped.values().flatten()).take(10) {
+            shell.warn(&format!("{}: {reason}", test.test));
+        }
+        return Ok(ExitCode::NoTest as u8);
+    }
+    write_json(&dir.join(FUNNEL), &funnels)?;
+    write_json(&dir.join(MANIFEST), &manifest)?;
+    // Build output names the folder that it was built in.
+    let built = dir.join("build");
+    std::fs::remove_dir_all(&built).map_err(Error::path("remove", &built))?;
+    std::fs::rename(&dir, output).map_err(Error::path("make", output))?;
+    shell.status("Set", &format!("{} tasks of {} projects in {output}", manifest.tasks.len(), manifest.projects.len()));
+    Ok(ExitCode::Verified as u8)
+}
+
+struct Plan<'a> {
+    args: &'a PlanArgs,
+    dir: &'a Utf8Path,
+    sandbox: &'a Sandbox,
+    shell: &'a Shell,
+    toolchain: String,
+}
+
+impl Plan<'_> {
+    /// A name for a project that no other has.
+    fn free_name(&self, source: &str, manifest: &Manifest) -> String {
+        let address = source.rsplit_once('@').filter(|_| is_address(source)).map_or(source, |(address, _)| address);
+        let path = Utf8Path::new(address).canonicalize_utf8().unwrap_or_else(|_| address.into());
+        let last = path.file_name().unwrap_or("project").trim_end_matches(".git").to_owned();
+        let names = std::iter::once(last.clone()).chain((2_u32..).map(|n| format!("{last}-{n}")));
+        names.into_iter().find(|name| !manifest.projects.contains_key(name)).unwrap_or(last)
+    }
+
+    /// A copy of a project, with a lock file.
+    fn fetched(&self, source: &str, name: &str) -> Result<Project> {
+        let to = self.dir.join("projects").join(name);
+        std::fs::create_dir_all(&to).map_err(Error::path("make the directory", &to))?;
+        self.shell.stage("Copying", source);
+        let (root, workspace, audit) = if is_address(source) {
+            let clone = self.dir.join("clone");
+            clone_of(source, &clone)?;
+            let audit = copy(&clone, &[], &to)?;
+            std::fs::remove_dir_all(&clone).map_err(Error::path("remove", &clone))?;
+            (clone, Utf8PathBuf::new(), audit)
+        } else {
+            let folder = Utf8Path::new(source).canonicalize_utf8().map_err(|_| {
+                Error::Usage(format!("there is no folder `{source}`; name a project's folder, or a repository's address"))
+            })?;
+            let root = project_root(&folder);
+            let workspace = folder.strip_prefix(&root).unwrap_or(Utf8Path::new("")).to_owned();
+            let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| folder.join("target"), Utf8PathBuf::from);
+            let audit = copy(&root, &[target], &to)?;
+            (root, workspace, audit)
+        };
+        let manifest = to.join(&workspace).join("Cargo.toml");
+        if !manifest.is_file() {
+            let at = root.join(&workspace);
+            return Err(Error::Usage(format!("there is no Cargo.toml in {at}; name a folder with a crate or a workspace")));
+        }
+        if !has_lock(&manifest) {
+            // Tasks must be the same tomorrow.
+            said(cargo().args(["generate-lockfile", "--manifest-path", manifest.as_str()]), "cargo generate-lockfile")?;
+        }
+        Ok(Project { source: name_of(source), workspace, digest: tree_digest(&to)?, audit })
+    }
+
+    /// Sends the tests of a project through the funnel.
+    fn tasks_of(&self, name: &str, manifest: &mut Manifest) -> Result<Funnel> {
+        let project = manifest.projects[name].clone();
+        let at = self.dir.join("projects").join(name).join(&project.workspace).join("Cargo.toml");
+        let cargo = self.args.cargo.clone().of(at, self.dir.join("build").join(name));
+        let selection = SelectionArgs { cargo, ..SelectionArgs::default() };
+        let Work { workspace, targets, _room } = work(&selection, &ProgramArgs::default(), Inline::None, self.shell)?;
+        let mut funnel = Funnel::default();
+        let mut by_package: BTreeMap<&str, Vec<(usize, &Task)>> = BTreeMap::new();
+        for (i, (target, tasks)) in targets.iter().enumerate() {
+            funnel.tests += tasks.iter().map(|t| t.tests().len()).sum::<usize>();
+            funnel.grouped += tasks.len();
+            by_package.entry(&target.package).or_default().extend(tasks.iter().map(|task| (i, task)));
+        }
+        let room = CleanRoom::new(self.sandbox);
+        let options = ScreenOptions { ignored: false, timeout: Duration::from_secs(self.args.timeout), runs: SCREEN_RUNS };
+        let stage = |verb: &str, what: &str| self.shell.stage(verb, what);
+        // Of each target that is asked for: what its tests share, or why it can't be worked on.
+        let mut opened: BTreeMap<usize, std::result::Result<(Session<'_>, CoverageMap), String>> = BTreeMap::new();
+        for (_, tasks) in by_package {
+            let tasks = in_sample_order(tasks, self.args.seed, |(i, task)| test_name(&targets[*i].0, task));
+            let mut taken = 0;
+            for (i, task) in tasks {
+                if taken == self.args.per_package {
+                    break;
+                }
+                let target = &targets[i].0;
+                let test = test_name(target, task);
+                funnel.looked_at += 1;
+                forget_parsed();
+                if let std::collections::btree_map::Entry::Vacant(free) = opened.entry(i) {
+                    let session = Session::open(&workspace, target, self.sandbox, &stage);
+                    let both = session.and_then(|s| Ok((s, CoverageMap::load(&[&target.executable])?)));
+                    free.insert(match both {
+                        Err(e) if ends_the_run(&e) => return Err(e),
+                        other => other.map_err(|e| e.to_string()),
+                    });
+                }
+                stage("Considering", &task.what());
+                let found = match &opened[&i] {
+                    Err(reason) => Err(Dropped { stage: "unsupported", reason: reason.clone() }),
+                    Ok((session, map)) => match consider(session, target, task, map, &room, options)? {
+                        Ok(gold) => {
+                            self.write(session, task, &test, &gold, name, manifest)?;
+                            Ok(())
+                        }
+                        Err(dropped) => Err(dropped),
+                    },
+                };
+                match found {
+                    Ok(()) => taken += 1,
+                    Err(Dropped { stage, reason }) => {
+                        funnel.dropped.entry(stage.to_owned()).or_default().push((test, reason));
+                    }
+                }
+            }
+            funnel.tasks += taken as usize;
+        }
+        Ok(funnel)
+    }
+
+    /// Writes a task.
+    fn write(
+        &self,
+        session: &Session<'_>,
+        task: &Task,
+        test: &TestName,
+        gold: &Gold,
+        name: &str,
+        manifest: &mut Manifest,
+    ) -> Result<()> {
+        let project = &manifest.projects[name];
+        let id = task_id(test, &project.digest);
+        let dir = self.dir.join("tasks").join(&id);
+        let ask =
+            AskOptions { execution: true, timeout: Some(Duration::from_secs(self.args.timeout)), ..AskOptions::default() };
+        let (instruction, _) = session.ask(task, Utf8Path::new(harbor::GIST), &ask, &|_, _| ())?;
+        let facts = harbor::Facts {
+            id: &id,
+            project: name,
+            project_digest: &project.digest,
+            workspace: &project.workspace,
+            test,
+            difficulty: gold.difficulty,
+            toolchain: &self.toolchain,
+            agent_s: AGENT_S,
+        };
+        let toml = task_toml(&facts).map_err(|e| Error::Internal(e.to_string()))?;
+        let files = [
+            ("task.toml", toml.as_str()),
+            ("instruction.md", &instruction),
+            ("environment/Dockerfile", &dockerfile(&facts)),
+            ("tests/test.sh", &test_sh(&facts)),
+            ("solution/solve.sh", harbor::SOLVE_SH),
+            ("solution/gist.rs", &gold.gist),
+        ];
+        for (file, text) in files {
+            let file = dir.join(file);
+            if let Some(folder) = file.parent() {
+                std::fs::create_dir_all(folder).map_err(Error::path("make the directory", folder))?;
+            }
+            std::fs::write(&file, text).map_err(Error::path("write", &file))?;
+        }
+        let entry = TaskEntry {
+            project: name.to_owned(),
+            test: test.clone(),
+            difficulty: gold.difficulty,
+            digest: tree_digest(&dir)?,
+        };
+        // For who takes the folder by itself: what the agent gets, and what its file is held against.
+        for place in ["environment/project", "tests/project"] {
+            link_tree(&self.dir.join("projects").join(name), &dir.join(place))?;
+        }
+        manifest.tasks.insert(id, entry);
+        Ok(())
+    }
+}
+
+fn test_name(target: &TestTarget, task: &Task) -> TestName {
+    TestName { package: target.package.clone(), target: target.selector(), test: task.name().to_owned() }
+}
+
+/// The same files at another place: names of them where the disk can do that, else copies.
+fn link_tree(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
+    std::fs::create_dir_all(to).map_err(Error::path("make the directory", to))?;
+    for entry in from.read_dir_utf8().map_err(Error::path("read the directory", from))? {
+        let entry = entry.map_err(Error::path("read the directory", from))?;
+        let (old, new) = (entry.path(), to.join(entry.file_name()));
+        let kind = entry.file_type().map_err(Error::path("look at", old))?;
+        if kind.is_dir() {
+            link_tree(old, &new)?;
+        } else if kind.is_symlink() {
+            let target = old.read_link_utf8().map_err(Error::path("read", old))?;
+            std::os::unix::fs::symlink(target, &new).map_err(Error::path("write", &new))?;
+        } else if std::fs::hard_link(old, &new).is_err() {
+            std::fs::copy(old, &new).map_err(Error::path("copy", old))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is a repository's address, and no folder.
+fn is_address(source: &str) -> bool {
+    (source.contains("://") || source.starts_with("git@")) && !Utf8Path::new(source).exists()
+}
+
+/// What a set says of where a project came from.
+fn name_of(source: &str) -> String {
+    match is_address(source) {
+        true => source.to_owned(),
+        false => {
+            let path = Utf8Path::new(source).canonicalize_utf8().unwrap_or_else(|_| source.into());
+            path.file_name().unwrap_or("project").to_owned()
+        }
+    }
+}
+
+/// The repository at `ADDRESS@COMMIT`, or at its default branch.
+fn clone_of(source: &str, to: &Utf8Path) -> Result<()> {
+    // An address has an `@` of its own, for who logs in.
+    let (address, commit) = match source.rsplit_once('@') {
+        Some((address, commit)) if !commit.contains(['/', ':']) => (address, Some(commit)),
+        _ => (source, None),
+    };
+    let mut clone = Command::new("git");
+    clone.args(["clone", "--quiet", "--recurse-submodules", "--", address, to.as_str()]);
+    said(&mut clone, "git clone")?;
+    if let Some(commit) = commit {
+        let mut checkout = Command::new("git");
+        checkout.args(["-C", to.as_str(), "checkout", "--quiet", "--recurse-submodules", "--detach", commit]);
+        said(&mut checkout, "git checkout")?;
+    }
+    Ok(())
+}
+
+/// Runs a command that has to succeed.
+fn said(command: &mut Command, what: &str) -> Result<()> {
+    command.env("GIT_TERMINAL_PROMPT", "0");
+    let output = process::run(command, Limits::default())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(Error::Setup(format!("{what} failed: {}", output.stderr_text().trim()))),
+    }
+}
+
+/// Whether the workspace of a manifest has a lock file: it stands there, or in a folder above when it is a member.
+fn has_lock(manifest: &Utf8Path) -> bool {
+    let mut locate = cargo();
+    locate.args(["locate-project", "--workspace", "--message-format", "plain", "--manifest-path", manifest.as_str()]);
+    let root = process::run(&mut locate, Limits::default()).ok().filter(|output| output.status.success());
+    root.is_some_and(|output| Utf8Path::new(output.stdout_text().trim()).with_file_name("Cargo.lock").is_file())
+}
+
+/// The version of rustc.
+fn toolchain() -> Result<String> {
+    let output = process::run(Command::new("rustc").arg("--version"), Limits::default())?;
+    let text = output.stdout_text();
+    text.split_whitespace().nth(1).map(str::to_owned).ok_or_else(|| Error::Setup("rustc does not tell its version".into()))
+}
