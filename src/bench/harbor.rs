@@ -12,10 +12,12 @@ pub const GIST: &str = "/app/gist.rs";
 #[derive(Serialize)]
 struct TaskToml<'a> {
     schema_version: &'a str,
+    /// What goes from the agent's container to the verifier's.
+    artifacts: [&'a str; 1],
     task: About<'a>,
     metadata: Metadata<'a>,
     agent: Limits,
-    verifier: Limits,
+    verifier: Verifier<'a>,
     environment: Environment<'a>,
 }
 
@@ -47,6 +49,12 @@ struct Ours<'a> {
 #[derive(Serialize)]
 struct Limits {
     timeout_sec: f64,
+}
+
+#[derive(Serialize)]
+struct Verifier<'a> {
+    timeout_sec: f64,
+    environment_mode: &'a str,
 }
 
 #[derive(Serialize)]
@@ -85,6 +93,7 @@ pub struct Facts<'a> {
 pub fn task_toml(facts: &Facts<'_>) -> Result<String, toml::ser::Error> {
     toml::to_string(&TaskToml {
         schema_version: "1.4",
+        artifacts: [GIST],
         task: About {
             name: format!("gistify/{}", facts.id),
             version: "1.0.0",
@@ -105,7 +114,7 @@ pub fn task_toml(facts: &Facts<'_>) -> Result<String, toml::ser::Error> {
             },
         },
         agent: Limits { timeout_sec: f64::from(facts.agent_s) },
-        verifier: Limits { timeout_sec: 900.0 },
+        verifier: Verifier { timeout_sec: 900.0, environment_mode: "separate" },
         environment: Environment { network_mode: "public", workdir: WORKDIR, cpus: 2, memory_mb: 4096 },
     })
 }
@@ -125,12 +134,12 @@ pub fn dockerfile(facts: &Facts<'_>) -> String {
     )
 }
 
-/// `tests/test.sh`: the verdict is the tool's, on a copy of the project that the agent never had.
+/// `tests/test.sh`: the verdict is the tool's, in a container that the agent was never in; only its gist came there.
 #[must_use]
 pub fn test_sh(facts: &Facts<'_>) -> String {
     let target = facts.test.target.replacen("--test ", "--test-target ", 1);
     let word = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
-    let manifest = Utf8Path::new("/tests/project").join(facts.workspace).join("Cargo.toml");
+    let manifest = Utf8Path::new(WORKDIR).join(facts.workspace).join("Cargo.toml");
     format!(
         "#!/bin/bash\n\
          mkdir -p /logs/verifier\n\

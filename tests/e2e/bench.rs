@@ -34,7 +34,7 @@ fn a_set_has_a_folder_a_task_with_a_gold_solution_and_says_what_was_left_out() {
         let instruction = fs_err::read_to_string(dir.join("instruction.md")).unwrap();
         assert!(instruction.contains("`/app/gist.rs`") && instruction.contains(task["test"].as_str().unwrap()));
         // The gold solution verifies against the copy that the task has.
-        let (gold, copy) = (dir.join("solution/gist.rs"), dir.join("tests/project/Cargo.toml"));
+        let (gold, copy) = (dir.join("solution/gist.rs"), dir.join("environment/project/Cargo.toml"));
         let args =
             ["verify", gold.as_str(), "-m", copy.as_str(), "--lib", "--exact", "--test", task["test"].as_str().unwrap()];
         project.gistify(args).assert_code(0);

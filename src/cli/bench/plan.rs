@@ -248,10 +248,8 @@ impl Plan<'_> {
             difficulty: gold.difficulty,
             digest: tree_digest(&dir)?,
         };
-        // For who takes the folder by itself: what the agent gets, and what its file is held against.
-        for place in ["environment/project", "tests/project"] {
-            link_tree(&self.dir.join("projects").join(name), &dir.join(place))?;
-        }
+        // Who takes the folder by itself has all that it needs.
+        link_tree(&self.dir.join("projects").join(name), &dir.join("environment/project"))?;
         manifest.tasks.insert(id, entry);
         Ok(())
     }
