@@ -11,7 +11,7 @@ use crate::task::{EntryKind, Task};
 use crate::verify::verdict::{Verdict, VerificationRun};
 use crate::workspace::capture::{TargetKind, TestTarget};
 use camino::Utf8PathBuf;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of [`Report`]; raised when a field changes its meaning or goes.
@@ -56,7 +56,7 @@ impl TestId {
 }
 
 /// The figures of `docs/metrics.md`. Rates go from 0 to 1; `null` when there is nothing to measure.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
     /// 1 if the outcome equals the reference outcome, else 0.
     pub execution_fidelity: Option<f64>,

@@ -78,6 +78,8 @@ pub struct Facts<'a> {
     pub workspace: &'a Utf8Path,
     /// The test.
     pub test: &'a TestName,
+    /// Features and the like, as cargo's flags.
+    pub cargo: &'a [String],
     /// How hard it is.
     pub difficulty: Difficulty,
     /// The toolchain, `1.95.0`.
@@ -139,11 +141,12 @@ pub fn dockerfile(facts: &Facts<'_>) -> String {
 pub fn test_sh(facts: &Facts<'_>) -> String {
     let target = facts.test.target.replacen("--test ", "--test-target ", 1);
     let word = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
+    let flags: String = facts.cargo.iter().map(|flag| format!(" {}", word(flag))).collect();
     let manifest = Utf8Path::new(WORKDIR).join(facts.workspace).join("Cargo.toml");
     format!(
         "#!/bin/bash\n\
          mkdir -p /logs/verifier\n\
-         cargo gistify verify {GIST} -m {} -p {} {target} --exact --test {} --sandbox none --offline --json-out /logs/verifier/gistify.json\n\
+         cargo gistify verify {GIST} -m {} -p {} {target}{flags} --exact --test {} --sandbox none --offline --json-out /logs/verifier/gistify.json\n\
          if [ $? = 0 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n",
         word(manifest.as_str()),
         word(&facts.test.package),
@@ -167,6 +170,7 @@ mod unit {
             project_digest: "abc",
             workspace: Utf8Path::new("crates/all"),
             test: &test,
+            cargo: &["--features=a,b".to_owned()],
             difficulty: Difficulty { trace_length: 12, files_touched: 3, bundle_lines: 400, gold_lines: 40 },
             toolchain: "1.95.0",
             agent_s: 1800,

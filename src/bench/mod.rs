@@ -2,8 +2,9 @@
 //!
 //! A set ([`set`]) is a folder: a copy of each project, a folder a task (which is a Harbor task, [`harbor`]), and a manifest with digests. A test
 //! becomes a task when it passes every stage of a funnel ([`consider`]): what can't be judged, or can be won with nothing, is left out and
-//! counted with its reason.
+//! counted with its reason. Agents are run over a set, cell by cell ([`cell`]).
 
+pub mod cell;
 pub mod consider;
 pub mod harbor;
 pub mod set;

@@ -33,6 +33,8 @@ pub struct Manifest {
     pub made_by: String,
     /// The rustc that the gold solutions were verified with.
     pub toolchain: String,
+    /// Features, profile and target triple that it was built with, as cargo's flags.
+    pub cargo: Vec<String>,
     /// What the sample was drawn with.
     pub seed: u64,
     /// Tasks that a package has at most.
@@ -180,6 +182,25 @@ pub fn tree_digest(dir: &Utf8Path) -> Result<String> {
         }
     }
     Ok(digest(files.iter().flat_map(|(name, bytes)| [name.as_bytes(), bytes.as_slice()])))
+}
+
+impl Manifest {
+    /// The manifest of the set in a folder, and its digest.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] when there is none, or one of another version.
+    pub fn load(set: &Utf8Path) -> Result<(Manifest, String)> {
+        let file = set.join(MANIFEST);
+        let bytes = std::fs::read(&file).map_err(|e| {
+            Error::Usage(format!("{set} is no set of tasks: {file}: {e}; `cargo gistify bench plan` makes one"))
+        })?;
+        let manifest: Manifest = serde_json::from_slice(&bytes)
+            .map_err(|e| Error::Usage(format!("{file} is no manifest of this version: {e}")))?;
+        if manifest.schema != SCHEMA {
+            return Err(Error::Usage(format!("{file} is of version {}, and this tool reads {SCHEMA}", manifest.schema)));
+        }
+        Ok((manifest, digest([bytes])))
+    }
 }
 
 /// A value as a file of the set.

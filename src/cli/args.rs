@@ -10,7 +10,7 @@ use cargo_gistify::sandbox::Choice;
 use cargo_gistify::workspace::capture::TargetKind;
 use cargo_gistify::workspace::{CargoOptions, Inline};
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgAction, ArgMatches, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -371,6 +371,25 @@ pub(crate) struct CargoArgs {
 }
 
 impl CargoArgs {
+    /// Those of the flags that say how code is built, not which.
+    #[cfg(feature = "agents")]
+    pub(crate) fn build_words(matches: &ArgMatches) -> Vec<String> {
+        let how = ["--features", "--all-features", "--no-default-features", "--release", "--profile", "--target"];
+        let of = |word: &String| how.contains(&word.split('=').next().unwrap_or_default());
+        CargoArgs::words(matches).into_iter().filter(of).collect()
+    }
+
+    /// Flags that were said before, with packages beside them.
+    ///
+    /// # Errors
+    /// clap's, for what are no flags.
+    #[cfg(feature = "agents")]
+    pub(crate) fn said_again(words: &[String], packages: Vec<String>) -> std::result::Result<CargoArgs, clap::Error> {
+        let command = CargoArgs::augment_args(clap::Command::new("cargo").no_binary_name(true));
+        let args = CargoArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+        Ok(CargoArgs { package: packages, ..args })
+    }
+
     /// The flags that were given, for another call of this tool.
     pub(crate) fn words(matches: &ArgMatches) -> Vec<String> {
         let mut words = Vec::new();

@@ -35,8 +35,14 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
     let matches = Cli::command().try_get_matches_from(args);
     let parsed = matches.and_then(|matches| {
         let mut cli = Cli::from_arg_matches(&matches)?;
-        if cli.command.is_none() {
-            cli.cargo_words = CargoArgs::words(&matches);
+        match &cli.command {
+            None => cli.cargo_words = CargoArgs::words(&matches),
+            #[cfg(feature = "agents")]
+            Some(Command::Bench(args)) if args.is_plan() => {
+                let plan = matches.subcommand().and_then(|(_, bench)| bench.subcommand());
+                cli.cargo_words = plan.map(|(_, plan)| CargoArgs::build_words(plan)).unwrap_or_default();
+            }
+            Some(_) => {}
         }
         Ok(cli)
     });
@@ -65,7 +71,7 @@ pub(crate) fn main(mut args: Vec<OsString>) -> u8 {
         #[cfg(feature = "mcp")]
         Some(Command::Mcp(options)) => mcp::serve(options, &cli.output),
         #[cfg(feature = "agents")]
-        Some(Command::Bench(options)) => bench::bench(options, &shell),
+        Some(Command::Bench(options)) => bench::bench(options, &cli.cargo_words, &shell),
         Some(Command::Run(options)) => run::run(options, &shell),
         Some(Command::Clean(options)) => clean::clean(options, &shell),
         Some(Command::Completions { shell }) => {

@@ -38,6 +38,12 @@ impl Shell {
         Shell { quiet: output.quiet, verbose: output.verbose, bar: Mutex::new(None) }
     }
 
+    /// One that says nothing but errors.
+    #[cfg(feature = "agents")]
+    pub(crate) fn silent(&self) -> Shell {
+        Shell { quiet: true, verbose: false, bar: Mutex::default() }
+    }
+
     fn print(&self, text: &str) {
         let line = || anstream::eprintln!("{text}");
         match &*self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {

@@ -14,6 +14,14 @@ pub(crate) struct AgentArgs {
     /// Have a coding agent make the gist: a preset like claude or codex, or one of the configuration; `builtin` is the extractor
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// How agents are asked. Each needs `--agent`, whatever the subcommand.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agents")]
+pub(crate) struct HowArgs {
     /// The configuration with `[agents.NAME]` [default: .cargo/gistify.toml of the workspace]
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<Utf8PathBuf>,

@@ -11,7 +11,7 @@ use super::places::default_name;
 use super::shell::Shell;
 use super::verify::summary;
 use super::work::{Work, work};
-use args::AgentArgs;
+use args::HowArgs;
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
@@ -25,7 +25,7 @@ use cargo_gistify::agent::{AgentLimits, Ended};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::process::{self, Limits};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
-use cargo_gistify::road::judge::{VerifyOptions, unreadable};
+use cargo_gistify::road::judge::{Judged, VerifyOptions, unreadable};
 use cargo_gistify::road::{AgentHost, AskOptions, Session, unverified};
 use cargo_gistify::sandbox::Sandbox;
 use cargo_gistify::task::Task;
@@ -39,15 +39,62 @@ use std::collections::BTreeMap;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What all tasks of a run share.
-struct Run<'a> {
-    cli: &'a Cli,
-    spec: AgentSpec,
+/// An agent, and how it is asked.
+pub(super) struct Asking {
+    pub(super) spec: AgentSpec,
     tools: ToolSet,
-    options: Options,
-    workspace: &'a Workspace,
-    sandbox: &'a Sandbox,
-    shell: &'a Shell,
+    pub(super) options: Options,
+    pub(super) asked: Asked,
+}
+
+/// What all tasks of a run share.
+pub(super) struct Run<'a> {
+    pub(super) asking: &'a Asking,
+    /// Ignored tests are run.
+    pub(super) ignored: bool,
+    /// For one run of a test.
+    pub(super) timeout: Option<Duration>,
+    /// The figures are explained line by line.
+    pub(super) explain: bool,
+    /// What our own server is started with, beside the tools: it selects the same project, in the same way.
+    pub(super) server: Vec<String>,
+    pub(super) workspace: &'a Workspace,
+    pub(super) sandbox: &'a Sandbox,
+    pub(super) shell: &'a Shell,
+}
+
+/// What became of an attempt.
+pub(super) struct Outcome {
+    pub(super) report: Report,
+    pub(super) judged: Judged,
+}
+
+impl Outcome {
+    fn code(&self) -> ExitCode {
+        let infrastructure = self.report.attempt.as_ref().is_some_and(|attempt| attempt.infrastructure);
+        match self.judged.verified.verdict {
+            Verdict::Ok => ExitCode::Verified,
+            _ if infrastructure => ExitCode::Setup,
+            _ => ExitCode::Unverified,
+        }
+    }
+}
+
+impl Asking {
+    /// The agent of that name, as it is asked for, when it can be called here.
+    pub(super) fn new(name: &str, args: &HowArgs, root: Option<&Utf8Path>, sandbox: &Sandbox) -> Result<Asking> {
+        let spec = spec(name, args, config_file(args, root)?)?;
+        is_ready(&spec, sandbox)?;
+        let tools = spec.tools.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+        let limits = AgentLimits {
+            steps: args.agent_steps as usize,
+            timeout: Duration::from_secs(args.agent_timeout),
+            ..AgentLimits::default()
+        };
+        let options = Options { limits, network: args.agent_network.into(), execution: args.execution };
+        let asked = Asked { strategy: args.strategy.into(), body: args.give_test_body, mcp: served(args)? };
+        Ok(Asking { spec, tools, options, asked })
+    }
 }
 
 pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
@@ -68,9 +115,8 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     let sandbox = Sandbox::open(args.sandbox.into())?;
     // What is wrong with the agent is told before anything is built.
     let root = workspace_root(args.selection.cargo.options().manifest_path.as_deref());
-    let spec = spec(asked, config_file(asked, root.as_deref())?)?;
-    is_ready(&spec, &sandbox)?;
-    let tools = spec.tools.as_deref().map(str::parse).transpose()?.unwrap_or_default();
+    let name = asked.agent.as_deref().unwrap_or_default();
+    let asking = Asking::new(name, &asked.how, root.as_deref(), &sandbox)?;
     let Work { workspace, mut targets, _room } = work(&args.selection, &args.program, Inline::None, shell)?;
     for (_, tasks) in &mut targets {
         tasks.retain(|task| is_runnable(task, args.selection.ignored, shell));
@@ -79,13 +125,16 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if targets.is_empty() {
         return Ok(ExitCode::NoTest as u8);
     }
-    let limits = AgentLimits {
-        steps: asked.agent_steps as usize,
-        timeout: Duration::from_secs(asked.agent_timeout),
-        ..AgentLimits::default()
+    let run = Run {
+        asking: &asking,
+        ignored: args.selection.ignored,
+        timeout: args.timeout.map(Duration::from_secs),
+        explain: args.explain,
+        server: server_words(cli),
+        workspace: &workspace,
+        sandbox: &sandbox,
+        shell,
     };
-    let options = Options { limits, network: asked.agent_network.into(), execution: asked.execution };
-    let run = Run { cli, spec, tools, options, workspace: &workspace, sandbox: &sandbox, shell };
     let mut code = ExitCode::Verified;
     let mut shared = Cost { stages: BTreeMap::from([("build", start.elapsed().as_secs_f64())]), ..Cost::default() };
     shared.wall_s = start.elapsed().as_secs_f64();
@@ -99,7 +148,7 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
             Err(e) => {
                 for task in tasks {
                     let report = Report::failed(TestId::new(target, task), &e, std::mem::take(&mut shared));
-                    run.say(&report)?;
+                    say(&report, &asking.spec, cli)?;
                     code = worse(code, e.exit_code());
                 }
                 shell.error(&e.to_string());
@@ -109,22 +158,35 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
         for task in tasks {
             let mut cost = std::mem::take(&mut shared);
             let begun = Instant::now();
-            let own = match run.one(&session, target, task) {
-                Ok((mut report, own)) => {
+            let name = default_name(target, task);
+            let dir = workspace.state_dir.join("attempts").join(&asking.spec.name).join(name.trim_end_matches(".rs"));
+            let own = match run.one(&session, target, task, || next_folder(&dir)) {
+                Ok(outcome) => {
+                    let own = outcome.code();
+                    let Outcome { mut report, judged } = outcome;
                     cost.wall_s += report.cost.wall_s;
                     cost.rustc_calls += report.cost.rustc_calls;
                     cost.stages.append(&mut report.cost.stages);
                     cost.peak_rss_bytes = peak_rss_bytes();
                     report.cost = cost;
-                    run.keep_result(&report)?;
-                    run.say(&report)?;
+                    keep_result(&report, &asking.spec)?;
+                    if cli.output.message_format == MessageFormat::Human {
+                        if let Some(explanation) = &judged.explanation {
+                            anstream::print!("{}", without_secrets(&explanation.text(), &asking.spec.secrets));
+                        }
+                        summary(task, &report, &judged, shell);
+                        if let Some(path) = &report.gist {
+                            shell.status("Gist", path.as_str());
+                        }
+                    }
+                    say(&report, &asking.spec, cli)?;
                     own
                 }
                 Err(e) if ends_the_run(&e) || matches!(e, Error::Setup(_)) => return Err(e),
                 Err(e) => {
                     shell.error(&e.to_string());
                     cost.wall_s += begun.elapsed().as_secs_f64();
-                    run.say(&Report::failed(TestId::new(target, task), &e, cost))?;
+                    say(&Report::failed(TestId::new(target, task), &e, cost), &asking.spec, cli)?;
                     e.exit_code()
                 }
             };
@@ -149,7 +211,7 @@ fn workspace_root(manifest: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
 }
 
 /// The file with the agents; the workspace's own when none is named and there is one.
-fn config_file(args: &AgentArgs, root: Option<&Utf8Path>) -> Result<Option<Utf8PathBuf>> {
+fn config_file(args: &HowArgs, root: Option<&Utf8Path>) -> Result<Option<Utf8PathBuf>> {
     match &args.config {
         Some(file) if !file.is_file() => Err(Error::Usage(format!("--config: there is no file {file}"))),
         Some(file) => Ok(Some(file.clone())),
@@ -157,8 +219,7 @@ fn config_file(args: &AgentArgs, root: Option<&Utf8Path>) -> Result<Option<Utf8P
     }
 }
 
-fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
-    let name = args.agent.as_deref().unwrap_or_default();
+fn spec(name: &str, args: &HowArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
     let mut spec = find(name, config.as_deref(), |variable| std::env::var(variable).ok())?;
     spec.model = args.model.clone().or(spec.model);
     if args.tools.is_some() && spec.kind != Kind::Chat {
@@ -173,7 +234,7 @@ fn spec(args: &AgentArgs, config: Option<Utf8PathBuf>) -> Result<AgentSpec> {
 
 /// The tools of our own server that an agent is given.
 #[cfg(feature = "mcp")]
-fn served(args: &AgentArgs) -> Result<Vec<String>> {
+fn served(args: &HowArgs) -> Result<Vec<String>> {
     if args.mcp.contains(&McpTool::Extract) {
         return Err(Error::Usage("`--mcp extract` would do the agent's work; `--agent builtin` is the extractor".into()));
     }
@@ -182,7 +243,7 @@ fn served(args: &AgentArgs) -> Result<Vec<String>> {
 
 #[cfg(not(feature = "mcp"))]
 #[expect(clippy::unnecessary_wraps, reason = "the other one can fail")]
-fn served(_: &AgentArgs) -> Result<Vec<String>> {
+fn served(_: &HowArgs) -> Result<Vec<String>> {
     Ok(Vec::new())
 }
 
@@ -198,9 +259,16 @@ fn is_ready(spec: &AgentSpec, sandbox: &Sandbox) -> Result<()> {
 }
 
 impl Run<'_> {
-    /// One task: the agent is asked, what it leaves is kept and judged.
-    fn one(&self, session: &Session<'_>, target: &TestTarget, task: &Task) -> Result<(Report, ExitCode)> {
-        let (args, shell) = (&self.cli.make, self.shell);
+    /// One task: the agent is asked, what it leaves is kept in a folder that `folder` makes, and judged.
+    pub(super) fn one(
+        &self,
+        session: &Session<'_>,
+        target: &TestTarget,
+        task: &Task,
+        folder: impl FnOnce() -> Result<Utf8PathBuf>,
+    ) -> Result<Outcome> {
+        let Asking { spec, tools, options, asked } = self.asking;
+        let shell = self.shell;
         let stage = |verb: &str, what: &str| shell.stage(verb, what);
         let begun = Instant::now();
         let workspace = self.workspace;
@@ -208,50 +276,49 @@ impl Run<'_> {
         let built = [target_dir, workspace.build_dir.clone(), workspace.state_dir.clone()];
         let place = Place::new(&project_root(&workspace.metadata.workspace_root), &built)?;
         shell.stage("Copied", &place.audit.line());
-        let timeout = args.timeout.map(Duration::from_secs);
-        let asked =
-            Asked { strategy: args.agent.strategy.into(), body: args.agent.give_test_body, mcp: served(&args.agent)? };
         let ask = AskOptions {
             strategy: asked.strategy,
             body: asked.body,
-            execution: self.options.execution,
+            execution: options.execution,
             mcp: &asked.mcp,
-            ignored: args.selection.ignored,
-            timeout,
+            ignored: self.ignored,
+            timeout: self.timeout,
         };
         let (prompt, coverage) = session.ask(task, &place.gist, &ask, &stage)?;
-        let name = default_name(target, task);
-        let dir = workspace.state_dir.join("attempts").join(&self.spec.name).join(name.trim_end_matches(".rs"));
-        shell.stage("Asking", &format!("{} for {}", self.spec.name, task.what()));
+        shell.stage("Asking", &format!("{} for {}", spec.name, task.what()));
         let door = self.door(&place, &asked.mcp)?;
-        let attempt = match self.spec.kind {
+        let attempt = match spec.kind {
             Kind::Chat | Kind::Static => {
-                let host = AgentHost::new(session, task, &place, self.sandbox, &coverage, args.selection.ignored);
-                let files = if self.spec.kind == Kind::Static { host.files() } else { Vec::new() };
-                let means = Means { tools: &self.tools, host: &host, files: &files, sandbox: self.sandbox.kind() };
-                own_attempt(&self.spec, &place, &prompt, &self.options, &means)?
+                let host = AgentHost::new(session, task, &place, self.sandbox, &coverage, self.ignored);
+                let files = if spec.kind == Kind::Static { host.files() } else { Vec::new() };
+                let means = Means { tools, host: &host, files: &files, sandbox: self.sandbox.kind() };
+                own_attempt(spec, &place, &prompt, options, &means)?
             }
             Kind::Builtin | Kind::Command | Kind::Acp => {
-                attempt(&self.spec, &place, &prompt, self.sandbox, &self.options, door.as_ref())?
+                attempt(spec, &place, &prompt, self.sandbox, options, door.as_ref())?
             }
         };
         drop(door);
         // An attempt that was interrupted leaves nothing.
-        let folder = next_folder(&dir)?;
-        let attempted = keep(&folder, &self.spec, &place, &prompt, &attempt, &self.options, &asked)?;
+        let folder = folder()?;
+        let attempted = keep(&folder, spec, &place, &prompt, &attempt, options, asked)?;
         self.tell(&attempted);
         let mut judged = match read_gist(&place.gist) {
             Err((verdict, reason)) => {
                 unreadable(verdict, format!("{reason}; the agent ended: {}", attempted.ended.describe()))
             }
             Ok(text) => {
-                let options =
-                    VerifyOptions { ignored: args.selection.ignored, timeout, build_timeout: None, explain: args.explain };
+                let options = VerifyOptions {
+                    ignored: self.ignored,
+                    timeout: self.timeout,
+                    build_timeout: None,
+                    explain: self.explain,
+                };
                 session.judge(task, &text, options, &stage)?
             }
         };
         // What the gist prints may be what the agent put there.
-        judged.verified.reason = without_secrets(&judged.verified.reason, &self.spec.secrets);
+        judged.verified.reason = without_secrets(&judged.verified.reason, &spec.secrets);
         let verdict = judged.verified.verdict;
         let kept = folder.join("gist.rs");
         if kept.is_file() && verdict != Verdict::Ok {
@@ -261,23 +328,8 @@ impl Run<'_> {
         let cost = Cost { wall_s: begun.elapsed().as_secs_f64(), ..Cost::default() };
         let mut report = Report::judged(TestId::new(target, task), gist.clone(), &judged, cost);
         report.gist = gist.is_file().then_some(gist);
-        let infrastructure = attempted.infrastructure;
         report.attempt = Some(attempted);
-        if self.cli.output.message_format == MessageFormat::Human {
-            if let Some(explanation) = &judged.explanation {
-                anstream::print!("{}", without_secrets(&explanation.text(), &self.spec.secrets));
-            }
-            summary(task, &report, &judged, shell);
-            if let Some(path) = &report.gist {
-                shell.status("Gist", path.as_str());
-            }
-        }
-        let code = match verdict {
-            Verdict::Ok => ExitCode::Verified,
-            _ if infrastructure => ExitCode::Setup,
-            _ => ExitCode::Unverified,
-        };
-        Ok((report, code))
+        Ok(Outcome { report, judged })
     }
 
     /// The way to our own server with these tools, if there are any.
@@ -285,17 +337,10 @@ impl Run<'_> {
         if tools.is_empty() {
             return Ok(None);
         }
-        let make = &self.cli.make;
         let program = std::env::current_exe().map_err(Error::io("failed to find the running program"))?;
-        let sandbox = make.sandbox.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
         let mut words =
-            ["mcp", "--quiet", "--tools", &tools.join(","), "--only-gist", place.gist.as_str(), "--sandbox", &sandbox]
-                .map(str::to_owned)
-                .to_vec();
-        words.extend(make.selection.ignored.then(|| "--ignored".to_owned()));
-        words.extend(make.sandbox_reference.then(|| "--sandbox-reference".to_owned()));
-        words.extend(make.timeout.map(|seconds| format!("--timeout={seconds}")));
-        words.extend(self.cli.cargo_words.iter().cloned());
+            ["mcp", "--quiet", "--tools", &tools.join(","), "--only-gist", place.gist.as_str()].map(str::to_owned).to_vec();
+        words.extend(self.server.iter().cloned());
         let server = move || {
             let mut command = Command::new(&program);
             command.args(&words);
@@ -327,19 +372,32 @@ impl Run<'_> {
             ended => self.shell.warn(&format!("the agent ended: {}", ended.describe())),
         }
     }
+}
 
-    fn keep_result(&self, report: &Report) -> Result<()> {
-        let Some(attempt) = &report.attempt else { return Ok(()) };
-        let value = hidden(report, &self.spec.secrets)?;
-        let text = serde_json::to_string_pretty(&value).map_err(|e| Error::Internal(e.to_string()))?;
-        write_atomically(&attempt.record.join("result.json"), format!("{text}\n").as_bytes())
-    }
+/// What our own server is started with to serve this project.
+fn server_words(cli: &Cli) -> Vec<String> {
+    let make = &cli.make;
+    let sandbox = make.sandbox.to_possible_value().map(|value| format!("--sandbox={}", value.get_name()));
+    let mut words: Vec<String> = sandbox.into_iter().collect();
+    words.extend(make.selection.ignored.then(|| "--ignored".to_owned()));
+    words.extend(make.sandbox_reference.then(|| "--sandbox-reference".to_owned()));
+    words.extend(make.timeout.map(|seconds| format!("--timeout={seconds}")));
+    words.extend(cli.cargo_words.iter().cloned());
+    words
+}
 
-    fn say(&self, report: &Report) -> Result<()> {
-        let pretty = match self.cli.output.message_format {
-            MessageFormat::Human => return Ok(()),
-            format => format == MessageFormat::JsonPretty,
-        };
-        print_json(&hidden(report, &self.spec.secrets)?, pretty)
-    }
+/// Keeps a report in the folder of its attempt.
+pub(super) fn keep_result(report: &Report, spec: &AgentSpec) -> Result<()> {
+    let Some(attempt) = &report.attempt else { return Ok(()) };
+    let value = hidden(report, &spec.secrets)?;
+    let text = serde_json::to_string_pretty(&value).map_err(|e| Error::Internal(e.to_string()))?;
+    write_atomically(&attempt.record.join("result.json"), format!("{text}\n").as_bytes())
+}
+
+fn say(report: &Report, spec: &AgentSpec, cli: &Cli) -> Result<()> {
+    let pretty = match cli.output.message_format {
+        MessageFormat::Human => return Ok(()),
+        format => format == MessageFormat::JsonPretty,
+    };
+    print_json(&hidden(report, &spec.secrets)?, pretty)
 }

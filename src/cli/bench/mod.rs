@@ -2,13 +2,16 @@
 
 pub(super) mod args;
 mod plan;
+mod run;
 
 use super::shell::Shell;
 use args::{BenchArgs, BenchCommand};
 use cargo_gistify::error::Result;
 
-pub(super) fn bench(args: &BenchArgs, shell: &Shell) -> Result<u8> {
+/// `cargo_words` are cargo's flags that say how code is built.
+pub(super) fn bench(args: &BenchArgs, cargo_words: &[String], shell: &Shell) -> Result<u8> {
     match &args.command {
-        BenchCommand::Plan(args) => plan::plan(args, shell),
+        BenchCommand::Plan(args) => plan::plan(args, cargo_words, shell),
+        BenchCommand::Run(args) => run::run(args, shell),
     }
 }

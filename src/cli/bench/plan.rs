@@ -32,7 +32,7 @@ const SCREEN_RUNS: usize = 3;
 /// Seconds that an agent has, as the task says; who runs it may say otherwise.
 const AGENT_S: u32 = 1800;
 
-pub(super) fn plan(args: &PlanArgs, shell: &Shell) -> Result<u8> {
+pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Result<u8> {
     let output = &args.output;
     if output.symlink_metadata().is_ok() {
         return Err(Error::Usage(format!("{output} is there already; name a new folder, or remove it")));
@@ -50,6 +50,7 @@ pub(super) fn plan(args: &PlanArgs, shell: &Shell) -> Result<u8> {
         schema: set::SCHEMA,
         made_by: format!("cargo-gistify {}", env!("CARGO_PKG_VERSION")),
         toolchain: plan.toolchain.clone(),
+        cargo: cargo_words.to_vec(),
         seed: args.seed,
         per_package: args.per_package as usize,
         projects: BTreeMap::new(),
@@ -222,6 +223,7 @@ impl Plan<'_> {
             project_digest: &project.digest,
             workspace: &project.workspace,
             test,
+            cargo: &manifest.cargo,
             difficulty: gold.difficulty,
             toolchain: &self.toolchain,
             agent_s: AGENT_S,
