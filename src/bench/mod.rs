@@ -2,12 +2,16 @@
 //!
 //! A set ([`set`]) is a folder: a copy of each project, a folder a task (which is a Harbor task, [`harbor`]), and a manifest with digests. A test
 //! becomes a task when it passes every stage of a funnel ([`consider`]): what can't be judged, or can be won with nothing, is left out and
-//! counted with its reason. Agents are run over a set, cell by cell ([`cell`]).
+//! counted with its reason. Agents are run over a set, cell by cell ([`cell`]), and what that comes to
+//! ([`summary`], with how sure it is: [`stats`]) is shown in several ways ([`render`]).
 
 pub mod cell;
 pub mod consider;
 pub mod harbor;
+pub mod render;
 pub mod set;
+pub mod stats;
+pub mod summary;
 
 use sha2::{Digest, Sha256};
 

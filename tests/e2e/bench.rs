@@ -1,8 +1,13 @@
-//! `cargo gistify bench`: sets of tasks.
+//! `cargo gistify bench`: sets of tasks, agents run over them, what that comes to.
 
 use crate::project::Project;
 use camino::{Utf8Path, Utf8PathBuf};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
 
 fn json(file: &Utf8Path) -> Value {
     serde_json::from_str(&fs_err::read_to_string(file).unwrap()).unwrap()
@@ -33,12 +38,12 @@ fn a_set_has_a_folder_a_task_with_a_gold_solution_and_says_what_was_left_out() {
         assert_eq!(about["metadata"]["gistify"]["test"].as_str(), task["test"].as_str());
         let instruction = fs_err::read_to_string(dir.join("instruction.md")).unwrap();
         assert!(instruction.contains("`/app/gist.rs`") && instruction.contains(task["test"].as_str().unwrap()));
+        assert!(!dir.join("environment/project/target").exists());
         // The gold solution verifies against the copy that the task has.
         let (gold, copy) = (dir.join("solution/gist.rs"), dir.join("environment/project/Cargo.toml"));
         let args =
             ["verify", gold.as_str(), "-m", copy.as_str(), "--lib", "--exact", "--test", task["test"].as_str().unwrap()];
         project.gistify(args).assert_code(0);
-        assert!(!dir.join("environment/project/target").exists());
     }
     // The set has no history, and is not half there.
     assert!(!set.join("build").exists());
@@ -74,4 +79,149 @@ fn what_makes_no_set_is_told_and_leaves_nothing() {
     let left: Vec<String> =
         set.parent().unwrap().read_dir_utf8().unwrap().map(|e| e.unwrap().file_name().to_owned()).collect();
     assert!(left.iter().all(|name| !name.starts_with(".gistify-plan")), "{left:?}");
+}
+
+/// Agents of known quality: one that has the gold solution, one that writes nonsense, one that does nothing, one whose program is gone.
+const AGENTS: &str = r#"
+[agents.perfect]
+kind = "command"
+argv = ["bash", "-c", "for gold in SET/tasks/*/solution/gist.rs; do grep -q \"$(grep -o 'The test is .[^`]*' {prompt_file} | cut -d '`' -f 2).\" $gold && cp $gold {gist}; done; true"]
+show = ["SET"]
+[agents.nonsense]
+kind = "command"
+argv = ["bash", "-c", "echo 'fn main() {}' > {gist}"]
+[agents.noop]
+kind = "command"
+argv = ["true"]
+"#;
+
+/// A set of three tasks, with agents beside it.
+struct Bench {
+    project: Project,
+    set: Utf8PathBuf,
+    config: Utf8PathBuf,
+    runs: Utf8PathBuf,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let (project, set) = set(&["--per-package", "3", "--lib"]);
+        let (config, runs) = (project.beside("agents.toml"), project.beside("runs"));
+        fs_err::write(&config, AGENTS.replace("SET", set.as_str())).unwrap();
+        Bench { project, set, config, runs }
+    }
+
+    fn args<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let args = ["bench", "run", self.set.as_str(), "-o", self.runs.as_str(), "--config", self.config.as_str()];
+        args.iter().chain(more).copied().collect()
+    }
+
+    /// The cells that are over: their `cell.json`, and which file that is.
+    fn cells(&self) -> BTreeMap<String, (Value, u64)> {
+        let folders = |dir: &Utf8Path| -> Vec<Utf8PathBuf> {
+            dir.read_dir_utf8().into_iter().flatten().map(|e| e.unwrap().path().to_owned()).collect()
+        };
+        let all =
+            folders(&self.runs.join("cells")).into_iter().flat_map(|task| folders(&task)).flat_map(|agent| folders(&agent));
+        let cell = |folder: Utf8PathBuf| {
+            let file = folder.join("cell.json");
+            let name = folder.strip_prefix(self.runs.join("cells")).unwrap().to_string();
+            (name, (json(&file), fs_err::metadata(&file).unwrap().ino()))
+        };
+        all.map(cell).collect()
+    }
+}
+
+#[test]
+fn agents_of_known_quality_come_out_as_they_are() {
+    let bench = Bench::new();
+    let agents =
+        ["--agent", "builtin", "--agent", "perfect", "--agent", "nonsense", "--agent", "noop", "--attempts", "2", "-j", "2"];
+    bench.project.gistify(bench.args(&agents)).assert_code(0).assert_says("perfect: 6 of 6 ok");
+    let report = bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format", "json"]);
+    report.assert_code(0);
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let rows: BTreeMap<&str, (u64, u64)> = report["agents"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), (row["ok"].as_u64().unwrap(), row["cells"].as_u64().unwrap())))
+        .collect();
+    assert_eq!(rows, [("builtin", (6, 6)), ("perfect", (6, 6)), ("nonsense", (0, 6)), ("noop", (0, 6))].into());
+    assert_eq!((report["cells"].as_array().unwrap().len(), report["tasks"].as_array().unwrap().len()), (24, 3));
+    let markdown = bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format", "markdown"]);
+    assert!(markdown.stdout.contains("| perfect | 6 | 6 | 100.0% |"), "{}", markdown.stdout);
+    // Each cell has what is needed to look at it.
+    let (_, (cell, _)) = bench.cells().into_iter().find(|(name, _)| name.contains("/perfect/2")).unwrap();
+    let folder = bench.runs.join("cells").join(cell["task"].as_str().unwrap()).join("perfect/2");
+    for file in ["gist.rs", "prompt.md", "trajectory.json", "result.json", "stdout.log"] {
+        assert!(folder.join(file).is_file(), "{file}");
+    }
+    assert_eq!(json(&folder.join("result.json"))["attempt"]["record"].as_str(), Some(folder.as_str()));
+    assert!(!bench.runs.join("work").exists());
+}
+
+#[test]
+fn after_a_kill_no_cell_is_lost_and_none_is_done_twice() {
+    let bench = Bench::new();
+    let args = bench.args(&["--agent", "noop", "--agent", "nonsense", "--attempts", "4", "-j", "2"]);
+    for round in 1..=3 {
+        let mut child = bench.project.command(&args).spawn().unwrap();
+        let before = bench.cells();
+        let start = Instant::now();
+        while bench.cells().len() < before.len() + 2 && child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(120), "no cell is over");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGKILL).unwrap();
+        child.wait().unwrap();
+        let after = bench.cells();
+        assert!(before.iter().all(|(name, cell)| after.get(name) == Some(cell)), "round {round}: a cell was done again");
+    }
+    let before = bench.cells();
+    bench.project.gistify(&args).assert_code(0).assert_says(&format!("{} of 24 to do", 24 - before.len()));
+    let after = bench.cells();
+    assert_eq!(after.len(), 24);
+    assert!(before.iter().all(|(name, cell)| after.get(name) == Some(cell)), "a cell was done again");
+    bench.project.gistify(&args).assert_code(0).assert_says("0 of 24 to do");
+}
+
+#[test]
+fn results_that_can_not_be_compared_are_refused_and_what_is_asked_for_is_done_again() {
+    let bench = Bench::new();
+    bench.project.gistify(bench.args(&["--agent", "noop"])).assert_code(0);
+    let more = bench.args(&["--agent", "noop", "--agent-steps", "7"]);
+    bench.project.gistify(&more).assert_code(2).assert_says("agents.noop.steps: 50 before, 7 now");
+    // Another agent, and more attempts, can be added.
+    bench.project.gistify(bench.args(&["--agent", "nonsense", "--attempts", "2"])).assert_code(0);
+    let before = bench.cells();
+    let again = before.keys().next().unwrap().clone();
+    bench.project.gistify(bench.args(&["--agent", "noop", "--agent", "nonsense", "--force", &again])).assert_code(0);
+    let changed: Vec<String> =
+        bench.cells().into_iter().filter(|(name, cell)| before[name] != *cell).map(|(name, _)| name).collect();
+    assert_eq!(changed, [again]);
+    bench
+        .project
+        .gistify(bench.args(&["--agent", "noop", "--force", "a/b/1"]))
+        .assert_code(2)
+        .assert_says("there is no cell `a/b/1`");
+    bench
+        .project
+        .gistify(["bench", "run", "nowhere", "-o", "x", "--agent", "noop"])
+        .assert_code(2)
+        .assert_says("is no set of tasks");
+    bench.project.gistify(["bench", "report", "nowhere"]).assert_code(2).assert_says("there are no results in nowhere");
+}
+
+#[test]
+fn a_cell_that_fails_outside_of_the_agent_does_not_count_and_can_be_done_again() {
+    let bench = Bench::new();
+    let down = "[agents.down]\nkind = \"chat\"\nmodel = \"m\"\nendpoint = \"http://127.0.0.1:9/v1\"\nkey = \"\"\n";
+    fs_err::write(&bench.config, down).unwrap();
+    let args = bench.args(&["--agent", "down", "--agent-timeout", "3"]);
+    bench.project.gistify(&args).assert_code(0).assert_says("down: 0 of 0 ok; 3 not counted");
+    bench.project.gistify(&args).assert_code(0).assert_says("0 of 3 to do");
+    let mut again = args.clone();
+    again.extend(["--retry-failed", "infra"]);
+    bench.project.gistify(&again).assert_code(0).assert_says("3 of 3 to do");
 }

@@ -24,6 +24,34 @@ pub(super) enum BenchCommand {
     Plan(PlanArgs),
     /// Run agents over a set of tasks; what is done already is not done again
     Run(RunArgs),
+    /// Show what runs came to
+    Report(ReportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ReportArgs {
+    /// The folder that `bench run` wrote to
+    #[arg(value_name = "RUNS")]
+    pub(super) runs: Utf8PathBuf,
+    /// As what
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(super) format: Format,
+    /// Write it here instead of to standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<Utf8PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Tables for a terminal
+    #[default]
+    Human,
+    /// Tables for a page
+    Markdown,
+    /// All of it, for programs
+    Json,
+    /// A line a cell
+    Csv,
 }
 
 #[derive(Debug, Args)]

@@ -2,6 +2,7 @@
 
 pub(super) mod args;
 mod plan;
+mod report;
 mod run;
 
 use super::shell::Shell;
@@ -12,6 +13,7 @@ use cargo_gistify::error::Result;
 pub(super) fn bench(args: &BenchArgs, cargo_words: &[String], shell: &Shell) -> Result<u8> {
     match &args.command {
         BenchCommand::Plan(args) => plan::plan(args, cargo_words, shell),
+        BenchCommand::Report(args) => report::report(args),
         BenchCommand::Run(args) => run::run(args, shell),
     }
 }

@@ -13,6 +13,7 @@ use super::args::{Retry, RunArgs};
 use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::agent::config::BUILTIN;
 use cargo_gistify::agent::record::hidden;
+use cargo_gistify::bench;
 use cargo_gistify::bench::cell::{CELL, Cell, CellId, differences};
 use cargo_gistify::bench::set::{Manifest, TestName, write_json};
 use cargo_gistify::error::{Error, ExitCode, Result};
@@ -60,6 +61,11 @@ struct Counts {
 pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
     some_time("timeout", args.timeout)?;
     let (manifest, digest) = Manifest::load(&args.set)?;
+    std::fs::create_dir_all(&args.output).map_err(Error::path("make the directory", &args.output))?;
+    let absolute = |path: &Utf8Path| path.canonicalize_utf8().map_err(Error::path("find", path));
+    let (set, runs) = (absolute(&args.set)?, absolute(&args.output)?);
+    let _lock = locked(&runs)?;
+    let _temporary = Temporary::of(&runs)?;
     let sandbox = Sandbox::open(args.sandbox.into())?;
     // What is wrong with an agent is told before anything is built.
     let root = current_dir()?;
@@ -68,10 +74,6 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
         let asking = (name != BUILTIN).then(|| Asking::new(name, &args.how, Some(&root), &sandbox)).transpose()?;
         agents.insert(name.clone(), asking);
     }
-    std::fs::create_dir_all(&args.output).map_err(Error::path("make the directory", &args.output))?;
-    let absolute = |path: &Utf8Path| path.canonicalize_utf8().map_err(Error::path("find", path));
-    let (set, runs) = (absolute(&args.set)?, absolute(&args.output)?);
-    let _lock = locked(&runs)?;
     check_settings(&runs, &settings(args, &digest, &agents, &sandbox))?;
     let room = runs.join("work");
     if room.exists() {
@@ -86,17 +88,17 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
     }
     shell.status("Cells", &format!("{} of {} to do", todo.len(), all.len()));
     let counts = Counts { total: todo.len(), ..Counts::default() };
-    let bench = Bench { args, set, runs, manifest, agents, sandbox, shell, silent: shell.silent(), counts };
+    let matrix = Bench { args, set, runs, manifest, agents, sandbox, shell, silent: shell.silent(), counts };
     let mut by_project: BTreeMap<&str, Vec<&CellId>> = BTreeMap::new();
     for id in &todo {
-        by_project.entry(&bench.manifest.tasks[&id.task].project).or_default().push(id);
+        by_project.entry(&matrix.manifest.tasks[&id.task].project).or_default().push(id);
     }
     for (project, ids) in by_project {
-        bench.project(project, &ids)?;
+        matrix.project(project, &ids)?;
     }
     std::fs::remove_dir_all(&room).map_err(Error::path("remove", &room))?;
-    let over: Vec<Cell> = all.iter().filter_map(|id| Cell::load(&id.folder(&bench.runs))).collect();
-    for name in bench.agents.keys() {
+    let over: Vec<Cell> = all.iter().filter_map(|id| Cell::load(&id.folder(&matrix.runs))).collect();
+    for name in matrix.agents.keys() {
         let own: Vec<&Cell> = over.iter().filter(|cell| cell.id.agent == *name).collect();
         let counted = own.iter().filter(|cell| !cell.infrastructure).count();
         let ok = own.iter().filter(|cell| cell.is_ok()).count();
@@ -106,6 +108,28 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
         shell.status("Result", &format!("{name}: {ok} of {counted} ok{left}"));
     }
     Ok(ExitCode::Verified as u8)
+}
+
+/// Where this run has its temporary files, all of them, so that what a killed one left is found by the next.
+struct Temporary(std::path::PathBuf);
+
+impl Temporary {
+    fn of(runs: &Utf8Path) -> Result<Temporary> {
+        let dir = std::env::temp_dir().join(format!("gistify-bench-{}", &bench::digest([runs.as_str()])[..12]));
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).map_err(Error::io("failed to remove what an earlier run left"))?;
+        }
+        std::fs::create_dir(&dir).map_err(Error::io("failed to make a temporary directory"))?;
+        // Nothing has asked for a temporary file yet.
+        let _ = tempfile::env::override_temp_dir(&dir);
+        Ok(Temporary(dir))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 /// Every cell, task by task.
