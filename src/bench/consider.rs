@@ -33,6 +33,15 @@ pub struct Dropped {
     pub reason: String,
 }
 
+/// What is wrong with a test, apart from what is wrong around it.
+fn own<T>(result: Result<T>) -> Result<std::result::Result<T, String>> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => Err(e),
+        Err(e) => Ok(Err(e.to_string())),
+    }
+}
+
 /// Sends a test through the funnel.
 ///
 /// # Errors
@@ -47,7 +56,10 @@ pub fn consider(
 ) -> Result<std::result::Result<Gold, Dropped>> {
     let dropped = |stage, reason: String| Ok(Err(Dropped { stage, reason }));
     let quiet = |_: &str, _: &str| ();
-    let screening = screen(target, task, map, room, options)?;
+    let screening = match own(screen(target, task, map, room, options))? {
+        Ok(screening) => screening,
+        Err(reason) => return dropped(Fitness::Unsupported.name(), reason),
+    };
     if screening.fitness != Fitness::Fit {
         return dropped(screening.fitness.name(), screening.reason.unwrap_or_default());
     }
@@ -58,29 +70,33 @@ pub fn consider(
         file_name: "gist.rs".into(),
         jobs: 1,
     };
-    let made = match session.make(task, &make, &quiet) {
+    let made = match own(session.make(task, &make, &quiet))? {
         Ok(made) => made,
-        Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => return Err(e),
-        Err(e) => return dropped("no-gold", e.to_string()),
+        Err(reason) => return dropped("no-gold", reason),
     };
     if made.verdict != Verdict::Ok {
         return dropped("no-gold", format!("{}: {}", made.verdict.name(), made.reason));
     }
     let judge = VerifyOptions { ignored: options.ignored, timeout: Some(options.timeout), ..VerifyOptions::default() };
     for _ in 0..GOLD_RUNS {
-        let judged = match session.judge(task, &made.gist.text, judge, &quiet) {
+        let judged = match own(session.judge(task, &made.gist.text, judge, &quiet))? {
             Ok(judged) => judged,
-            Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => return Err(e),
-            Err(e) => return dropped("gold-disagrees", e.to_string()),
+            Err(reason) => return dropped("gold-disagrees", reason),
         };
         if judged.verified.verdict != Verdict::Ok {
             let verdict = judged.verified.verdict.name();
             return dropped("gold-disagrees", format!("{verdict}: {}", judged.verified.reason));
         }
     }
-    for (what, text) in [("an empty file", "\n".to_owned()), ("the test alone", session.skeleton(task, options.ignored)?)] {
-        if session.judge(task, &text, judge, &quiet)?.verified.verdict == Verdict::Ok {
-            return dropped("trivial", format!("{what} verifies"));
+    let alone = match own(session.skeleton(task, options.ignored))? {
+        Ok(text) => text,
+        Err(reason) => return dropped(Fitness::Unsupported.name(), reason),
+    };
+    for (what, text) in [("an empty file", "\n"), ("the test alone", alone.as_str())] {
+        match own(session.judge(task, text, judge, &quiet))? {
+            Ok(judged) if judged.verified.verdict == Verdict::Ok => return dropped("trivial", format!("{what} verifies")),
+            Ok(_) => {}
+            Err(reason) => return dropped("gold-disagrees", reason),
         }
     }
     let metrics = &made.metrics;

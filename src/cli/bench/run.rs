@@ -107,7 +107,18 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
             if left == 0 { String::new() } else { format!("; {left} not counted, `--retry-failed infra` does them again") };
         shell.status("Result", &format!("{name}: {ok} of {counted} ok{left}"));
     }
-    Ok(ExitCode::Verified as u8)
+    let missing: Vec<String> = all.iter().filter(|id| over.iter().all(|cell| cell.id != **id)).map(CellId::name).collect();
+    if missing.is_empty() {
+        return Ok(ExitCode::Verified as u8);
+    }
+    let shown = missing.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+    shell.error(&format!(
+        "{} cells could not be done, since their tests are not there or their crates can't be worked on with this toolchain: {shown}; \
+         the set was made with rustc {}",
+        missing.len(),
+        matrix.manifest.toolchain
+    ));
+    Ok(ExitCode::Setup as u8)
 }
 
 /// Where this run has its temporary files, all of them, so that what a killed one left is found by the next.
@@ -233,7 +244,14 @@ impl Bench<'_> {
             }
             forget_parsed();
             let stage = |verb: &str, what: &str| self.shell.stage(verb, what);
-            let session = Session::open(&workspace, target, &self.sandbox, &stage)?;
+            let session = match Session::open(&workspace, target, &self.sandbox, &stage) {
+                Ok(session) => session,
+                Err(e) if ends_the_run(&e) => return Err(e),
+                Err(e) => {
+                    self.shell.error(&e.to_string());
+                    continue;
+                }
+            };
             let jobs = self.args.jobs.as_deref().map_or(1, |jobs| workers(Some(jobs)));
             in_order(&own, jobs, |(id, task)| self.cell(id, &workspace, &session, target, task, &server), |_, done| done)?;
         }
