@@ -9,8 +9,10 @@ use cargo_gistify::reduce::Level;
 use cargo_gistify::sandbox::Choice;
 use cargo_gistify::workspace::capture::TargetKind;
 use cargo_gistify::workspace::{CargoOptions, Inline};
+#[cfg(feature = "agents")]
+use clap::FromArgMatches;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgMatches, Args, Parser, Subcommand, ValueEnum};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
