@@ -228,9 +228,16 @@ impl Selection {
     }
 }
 
+/// The longest pattern that is compared with names, in bytes.
+const LONGEST_PATTERN: usize = 1000;
+
 /// Names that come close to a pattern, best first, at most five.
 #[must_use]
 pub fn nearest<'a>(pattern: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    // Comparing takes time by the square of it, and nobody mistypes that.
+    if pattern.len() > LONGEST_PATTERN {
+        return Vec::new();
+    }
     let last = pattern.rsplit("::").next().unwrap_or(pattern);
     let score = |name: &str| {
         let tail = name.rsplit("::").next().unwrap_or(name);

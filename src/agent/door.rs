@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,6 +85,8 @@ fn keep(listener: &UnixListener, server: &dyn Fn() -> Command, closed: &AtomicBo
 fn serve(client: UnixStream, mut command: Command) -> Option<Child> {
     client.set_nonblocking(false).ok()?;
     let input = OwnedFd::from(client.try_clone().ok()?);
+    // A signal of the terminal is for us; the server is told to end in time.
+    command.process_group(0);
     command.stdin(Stdio::from(input)).stdout(Stdio::from(OwnedFd::from(client))).stderr(Stdio::null()).spawn().ok()
 }
 

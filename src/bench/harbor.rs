@@ -129,7 +129,7 @@ pub fn dockerfile(facts: &Facts<'_>) -> String {
          COPY --from=localhost/cargo-gistify:{} /cargo-gistify /usr/local/cargo/bin/cargo-gistify\n\
          COPY project {WORKDIR}\n\
          WORKDIR {WORKDIR}\n\
-         RUN cd ./{} && cargo fetch --locked\n",
+         RUN cd \"./{}\" && cargo fetch --locked\n",
         facts.toolchain,
         env!("CARGO_PKG_VERSION"),
         facts.workspace

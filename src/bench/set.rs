@@ -124,10 +124,10 @@ impl Funnel {
     }
 }
 
-/// The id of a task: readable, and the same for the same test of the same project.
+/// The id of a task: readable, and the same for the same test of the same project under the same name.
 #[must_use]
-pub fn task_id(test: &TestName, project_digest: &str) -> String {
-    let key = digest([project_digest, &test.package, &test.target, &test.test]);
+pub fn task_id(test: &TestName, project: &str, project_digest: &str) -> String {
+    let key = digest([project, project_digest, &test.package, &test.target, &test.test]);
     let words = [test.package.as_str(), test.test.rsplit("::").next().unwrap_or_default()];
     let plain = |word: &str| -> String {
         word.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
@@ -222,10 +222,11 @@ mod unit {
 
     #[test]
     fn ids_are_readable_and_hang_on_the_project() {
-        let id = task_id(&name("parse::tests::empty_input"), "d1");
+        let id = task_id(&name("parse::tests::empty_input"), "p", "d1");
         assert!(id.starts_with("a-crate-empty-input-") && id.len() == "a-crate-empty-input-".len() + 10, "{id}");
-        assert_ne!(id, task_id(&name("parse::tests::empty_input"), "d2"));
-        assert_ne!(id, task_id(&name("other::tests::empty_input"), "d1"));
+        assert_ne!(id, task_id(&name("parse::tests::empty_input"), "p", "d2"));
+        assert_ne!(id, task_id(&name("other::tests::empty_input"), "p", "d1"));
+        assert_ne!(id, task_id(&name("parse::tests::empty_input"), "q", "d1"));
     }
 
     #[test]

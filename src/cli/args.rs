@@ -415,6 +415,21 @@ impl CargoArgs {
         CargoArgs { manifest_path: Some(manifest), target_dir: Some(target_dir), ..self }
     }
 
+    /// What of the flags is for one project, or for its tests, and not for a set of tasks.
+    #[cfg(feature = "agents")]
+    pub(crate) fn not_for_sets(&self) -> Option<&'static str> {
+        let flags = [("--manifest-path", self.manifest_path.is_some()), ("--target-dir", self.target_dir.is_some())];
+        let flags = flags.into_iter().chain([("--doc", self.doc)]);
+        flags.filter(|(_, given)| *given).map(|(flag, _)| flag).next()
+    }
+
+    /// Flags that say what cargo may do with the lock file and the network.
+    #[cfg(feature = "agents")]
+    pub(crate) fn lock_words(&self) -> Vec<&'static str> {
+        let flags = [("--locked", self.locked), ("--offline", self.offline), ("--frozen", self.frozen)];
+        flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag).collect()
+    }
+
     /// Benchmarks that are asked for, as cargo's flag.
     pub(crate) fn asked_benches(&self) -> Option<String> {
         let named = self.bench.first().map(|name| format!("--bench {name}"));

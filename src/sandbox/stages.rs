@@ -76,6 +76,8 @@ fn next(stage: &str, spec: &Spec, rest: &[OsString]) -> Result<Command> {
 /// The leader of the process group that the caller kills. The supervisor is in another one, and sees this process go.
 fn relay(mut spec: Spec, rest: &[OsString]) -> Result<ExitCode> {
     close_inherited();
+    // Should the caller be killed, nobody is left who would end the box.
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL).map_err(|e| e.to_string())?;
     spec.relay = getpid().as_raw();
     let status = next("supervise", &spec, rest)?.process_group(0).status().map_err(|e| e.to_string())?;
     Ok(end_as(status.signal().map_or_else(|| End::Code(status.code().unwrap_or(1)), End::Signal)))

@@ -528,3 +528,29 @@ fn real_agents_call_the_server_that_they_are_given() {
         assert!(last.is_some(), "{agent}: {}", asked.last().unwrap().1);
     }
 }
+
+#[test]
+fn when_the_tool_is_killed_its_agent_ends() {
+    let bench = Bench::new();
+    // A number that no other process has.
+    let sleep = format!("{}.{}", 20_000, std::process::id());
+    fs_err::write(&bench.config, format!("[agents.long]\nkind = \"command\"\nargv = [\"sleep\", \"{sleep}\"]\n")).unwrap();
+    let args = ["--config", bench.config.as_str(), "--agent", "long", "--lib", "--exact", TEST];
+    let mut tool = bench.project.command(args).spawn().unwrap();
+    let sleeps = || {
+        let all = Utf8Path::new("/proc").read_dir_utf8().unwrap().flatten();
+        let wanted = format!("sleep\0{sleep}\0");
+        all.filter_map(|e| fs_err::read(e.path().join("cmdline")).ok()).any(|line| line.ends_with(wanted.as_bytes()))
+    };
+    let within = |seconds, wanted: bool| {
+        let start = std::time::Instant::now();
+        while sleeps() != wanted && start.elapsed().as_secs() < seconds {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        sleeps() == wanted
+    };
+    assert!(within(120, true), "the agent was not started");
+    tool.kill().unwrap();
+    tool.wait().unwrap();
+    assert!(within(20, false), "the agent goes on");
+}

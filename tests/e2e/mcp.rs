@@ -257,3 +257,31 @@ fn who_does_not_speak_the_protocol_is_told() {
     let ran = project.finish(command.stdin(std::fs::File::open(&words).unwrap()));
     ran.assert_code(96).assert_says("does not speak the Model Context Protocol: it has to begin with `initialize`");
 }
+
+#[test]
+fn who_asks_without_end_and_reads_nothing_is_not_listened_to() {
+    let project = Project::new("shop");
+    let mut server = Server::new(&project, &[]);
+    let mut to = server.to.take().unwrap();
+    let written = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = std::sync::Arc::clone(&written);
+    let line = format!("{}\n", json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }));
+    // It ends with the server.
+    let asks = std::thread::spawn(move || {
+        while to.write_all(line.as_bytes()).is_ok() {
+            count.fetch_add(line.len(), std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    let bytes = || written.load(std::sync::atomic::Ordering::Relaxed);
+    let start = Instant::now();
+    let mut before = usize::MAX;
+    while bytes() != before && start.elapsed() < Duration::from_secs(60) {
+        before = bytes();
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    assert_eq!(bytes(), before, "it still reads");
+    assert!((1..4 << 20).contains(&before), "{before} bytes were read");
+    server.child.kill().unwrap();
+    server.child.wait().unwrap();
+    asks.join().unwrap();
+}

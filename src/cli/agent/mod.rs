@@ -202,7 +202,7 @@ fn worse(before: ExitCode, own: ExitCode) -> ExitCode {
 }
 
 /// Where the workspace is; none where cargo does not know, which it will say itself.
-fn workspace_root(manifest: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
+pub(super) fn workspace_root(manifest: Option<&Utf8Path>) -> Option<Utf8PathBuf> {
     let mut locate = cargo();
     locate.args(["locate-project", "--workspace", "--message-format", "plain"]);
     locate.args(manifest.map(|path| format!("--manifest-path={path}")));

@@ -1,5 +1,6 @@
 //! `cargo gistify bench plan`: a set of tasks from projects.
 
+use super::super::agent::workspace_root;
 use super::super::args::{ProgramArgs, SelectionArgs};
 use super::super::make::{ends_the_run, forget_parsed};
 use super::super::shell::Shell;
@@ -36,6 +37,11 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
     let output = &args.output;
     if output.symlink_metadata().is_ok() {
         return Err(Error::Usage(format!("{output} is there already; name a new folder, or remove it")));
+    }
+    if let Some(flag) = args.cargo.not_for_sets() {
+        return Err(Error::Usage(format!(
+            "`{flag}` is not for `bench plan`: name projects by their folders; doctests make no tasks yet"
+        )));
     }
     let sandbox = Sandbox::open(args.sandbox.into())?;
     // Half a set must not look like one, and what a killed run leaves is told by its name.
@@ -122,7 +128,7 @@ impl Plan<'_> {
             let folder = Utf8Path::new(source).canonicalize_utf8().map_err(|_| {
                 Error::Usage(format!("there is no folder `{source}`; name a project's folder, or a repository's address"))
             })?;
-            let root = project_root(&folder);
+            let root = project_root(&workspace_of(&folder));
             let workspace = folder.strip_prefix(&root).unwrap_or(Utf8Path::new("")).to_owned();
             let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| folder.join("target"), Utf8PathBuf::from);
             let audit = copy(&root, &[target], &to)?;
@@ -133,9 +139,16 @@ impl Plan<'_> {
             let at = root.join(&workspace);
             return Err(Error::Usage(format!("there is no Cargo.toml in {at}; name a folder with a crate or a workspace")));
         }
+        // A lock file that git ignores pins the dependencies all the same.
+        let (own, copied) = [&root, &to].map(|dir| dir.join(&workspace).join("Cargo.lock")).into();
+        if own.is_file() && !copied.exists() {
+            std::fs::copy(&own, &copied).map_err(Error::path("copy", &own))?;
+        }
         if !has_lock(&manifest) {
             // Tasks must be the same tomorrow.
-            said(cargo().args(["generate-lockfile", "--manifest-path", manifest.as_str()]), "cargo generate-lockfile")?;
+            let flags = self.args.cargo.lock_words();
+            let arguments = ["generate-lockfile", "--manifest-path", manifest.as_str()].into_iter().chain(flags);
+            said(cargo().args(arguments), "cargo generate-lockfile")?;
         }
         Ok(Project { source: name_of(source), workspace, digest: tree_digest(&to)?, audit })
     }
@@ -212,7 +225,7 @@ impl Plan<'_> {
         manifest: &mut Manifest,
     ) -> Result<()> {
         let project = &manifest.projects[name];
-        let id = task_id(test, &project.digest);
+        let id = task_id(test, name, &project.digest);
         let dir = self.dir.join("tasks").join(&id);
         let ask =
             AskOptions { execution: true, timeout: Some(Duration::from_secs(self.args.timeout)), ..AskOptions::default() };
@@ -288,7 +301,14 @@ fn is_address(source: &str) -> bool {
 /// What a set says of where a project came from.
 fn name_of(source: &str) -> String {
     match is_address(source) {
-        true => source.to_owned(),
+        // Who logs in, and with what, is nobody's business.
+        true => match source.split_once("://").map(|(scheme, rest)| (scheme, rest, rest.find('/').unwrap_or(rest.len()))) {
+            Some((scheme, rest, end)) => match rest[..end].rfind('@') {
+                Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
+                None => source.to_owned(),
+            },
+            None => source.to_owned(),
+        },
         false => {
             let path = Utf8Path::new(source).canonicalize_utf8().unwrap_or_else(|_| source.into());
             path.file_name().unwrap_or("project").to_owned()
@@ -324,12 +344,14 @@ fn said(command: &mut Command, what: &str) -> Result<()> {
     }
 }
 
+/// The workspace around a folder; the folder itself where cargo knows of none.
+fn workspace_of(folder: &Utf8Path) -> Utf8PathBuf {
+    workspace_root(Some(&folder.join("Cargo.toml"))).unwrap_or_else(|| folder.to_owned())
+}
+
 /// Whether the workspace of a manifest has a lock file: it stands there, or in a folder above when it is a member.
 fn has_lock(manifest: &Utf8Path) -> bool {
-    let mut locate = cargo();
-    locate.args(["locate-project", "--workspace", "--message-format", "plain", "--manifest-path", manifest.as_str()]);
-    let root = process::run(&mut locate, Limits::default()).ok().filter(|output| output.status.success());
-    root.is_some_and(|output| Utf8Path::new(output.stdout_text().trim()).with_file_name("Cargo.lock").is_file())
+    workspace_root(Some(manifest)).is_some_and(|root| root.join("Cargo.lock").is_file())
 }
 
 /// The version of rustc.

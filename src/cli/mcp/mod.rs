@@ -5,6 +5,7 @@
 //! Calls are done one after the other: cargo locks its folder, and runs of tests may share a port or a file.
 
 mod calls;
+mod paced;
 
 use super::args::{McpArgs, McpTool, OutputArgs};
 use super::make::forget_parsed;
@@ -19,7 +20,6 @@ use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
 use rmcp::service::ServerInitializeError;
-use rmcp::transport::stdio;
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -72,7 +72,7 @@ impl Server {
 
     async fn talk(&self) -> Result<u8> {
         let talk = async {
-            match self.clone().serve(stdio()).await {
+            match self.clone().serve(paced::paced()).await {
                 Ok(running) => running.waiting().await.map(drop).map_err(|e| Error::Internal(e.to_string())),
                 // Who asks for nothing gets nothing.
                 Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
