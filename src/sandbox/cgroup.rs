@@ -93,15 +93,23 @@ fn join(dir: &Path) -> Option<()> {
 impl Group {
     /// In our own group, or as near above it as we may: on a desktop that is the user's slice.
     fn make(hierarchy: &Hierarchy, settings: &[(&str, &str, bool)]) -> Option<Group> {
-        let name = format!("gistify-{}", std::process::id());
-        let parents = hierarchy.home.ancestors().take_while(|dir| dir.starts_with(&hierarchy.mount));
-        parents.map(|parent| parent.join(&name)).find_map(|dir| {
-            std::fs::create_dir(&dir).ok()?;
-            let group = Group { dir, home: hierarchy.home.clone() };
+        let mut parents = hierarchy.home.ancestors().take_while(|dir| dir.starts_with(&hierarchy.mount));
+        parents.find_map(|parent| {
+            let group = Group { dir: new_dir(parent)?, home: hierarchy.home.clone() };
             let set = |(file, value, needed): &(&str, &str, bool)| write(group.dir.join(file), value).is_ok() || !needed;
             settings.iter().all(set).then_some(group)
         })
     }
+}
+
+/// A new group in one that is there. A supervisor that was killed has left its own, and process numbers come again.
+fn new_dir(parent: &Path) -> Option<PathBuf> {
+    let own = std::process::id();
+    let names = std::iter::once(format!("gistify-{own}")).chain((2..10).map(|n| format!("gistify-{own}-{n}")));
+    names.map(|name| parent.join(name)).find(|dir| {
+        // Only one without processes can be removed.
+        std::fs::create_dir(dir).or_else(|_| std::fs::remove_dir(dir).and_then(|()| std::fs::create_dir(dir))).is_ok()
+    })
 }
 
 impl Drop for Group {
@@ -140,4 +148,20 @@ fn hierarchy(mounts: &str, own: &str, controller: Option<&str>) -> Option<Hierar
         let below = Path::new(path).strip_prefix(root).ok().map(|p| Path::new(mount).join(p)).filter(|dir| dir.is_dir());
         meant.then(|| Hierarchy { mount: mount.into(), home: below.unwrap_or_else(|| mount.into()) })
     })
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn what_a_supervisor_of_the_same_number_left_is_taken_over_or_stepped_aside_from() {
+        let parent = tempfile::tempdir().unwrap();
+        let first = new_dir(parent.path()).unwrap();
+        assert_eq!(new_dir(parent.path()).unwrap(), first);
+        // As if a process was still in it.
+        std::fs::write(first.join("held"), "").unwrap();
+        let second = new_dir(parent.path()).unwrap();
+        assert!(second != first && first.join("held").exists(), "{}", second.display());
+    }
 }

@@ -65,6 +65,22 @@ fn the_same_seed_gives_the_same_tasks_and_the_hard_subset_is_a_part_of_them() {
 }
 
 #[test]
+fn a_project_that_can_not_be_planned_is_left_out_when_that_is_asked_for() {
+    let project = Project::new("shop");
+    let (set, broken) = (project.beside("set"), project.beside("broken"));
+    fs_err::create_dir_all(broken.join("src")).unwrap();
+    fs_err::write(broken.join("Cargo.toml"), "[package]\nname = \"broken\"\nversion = \"0.1.0\"\nedition = \"2024\"\n")
+        .unwrap();
+    fs_err::write(broken.join("src/lib.rs"), "fn broken( {}\n").unwrap();
+    let args = ["bench", "plan", broken.as_str(), ".", "--keep-going", "--per-package", "1", "-o", set.as_str()];
+    project.gistify(args).assert_code(101).assert_says("broken is left out");
+    let manifest = json(&set.join("manifest.json"));
+    let projects: Vec<&str> = manifest["projects"].as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!((projects, manifest["tasks"].as_object().unwrap().len()), (vec!["project"], 1));
+    assert!(!set.join("projects/broken").exists());
+}
+
+#[test]
 fn what_makes_no_set_is_told_and_leaves_nothing() {
     let project = Project::new("shop");
     let set = project.beside("set");
@@ -74,6 +90,7 @@ fn what_makes_no_set_is_told_and_leaves_nothing() {
     fs_err::create_dir(&empty).unwrap();
     plan(&[empty.as_str(), "-o", set.as_str()]).assert_code(2).assert_says("there is no Cargo.toml in");
     plan(&["file:///nowhere/at/all.git", "-o", set.as_str()]).assert_code(96).assert_says("git clone failed");
+    plan(&[".", empty.as_str(), "--per-package", "1", "-o", set.as_str()]).assert_code(2);
     plan(&["-o", empty.as_str()]).assert_code(2).assert_says("is there already");
     assert!(!set.exists());
     let left: Vec<String> =

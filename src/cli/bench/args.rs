@@ -108,6 +108,9 @@ pub(super) struct PlanArgs {
     /// Keep the hardest tasks only: N by the calls that their tests execute, and N by the files that they touch
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) hard: Option<u32>,
+    /// Go on with the other projects when one can't be planned; the exit code is that of the first
+    #[arg(long)]
+    pub(super) keep_going: bool,
     /// What the sample is drawn with
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,

@@ -63,13 +63,21 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
         tasks: BTreeMap::new(),
     };
     let mut funnels = BTreeMap::new();
+    let mut code = ExitCode::Verified;
     for source in &args.projects {
         let name = plan.free_name(source, &manifest);
-        let project = plan.fetched(source, &name)?;
-        manifest.projects.insert(name.clone(), project);
-        let funnel = plan.tasks_of(&name, &mut manifest)?;
-        shell.status("Planned", &format!("{name}: {}", funnel.line()));
-        funnels.insert(name, funnel);
+        match plan.project(source, &name, &mut manifest) {
+            Ok(funnel) => {
+                shell.status("Planned", &format!("{name}: {}", funnel.line()));
+                funnels.insert(name, funnel);
+            }
+            Err(e) if !args.keep_going || ends_the_run(&e) => return Err(e),
+            Err(e) => {
+                shell.error(&format!("{source} is left out: {e}"));
+                code = if code == ExitCode::Verified { e.exit_code() } else { code };
+                plan.forget(&name, &mut manifest)?;
+            }
+        }
     }
     if let Some(n) = args.hard {
         let keep = hardest(&manifest.tasks, n as usize);
@@ -92,7 +100,7 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
     std::fs::remove_dir_all(&built).map_err(Error::path("remove", &built))?;
     std::fs::rename(&dir, output).map_err(Error::path("make", output))?;
     shell.status("Set", &format!("{} tasks of {} projects in {output}", manifest.tasks.len(), manifest.projects.len()));
-    Ok(ExitCode::Verified as u8)
+    Ok(code as u8)
 }
 
 struct Plan<'a> {
@@ -111,6 +119,25 @@ impl Plan<'_> {
         let last = path.file_name().unwrap_or("project").trim_end_matches(".git").to_owned();
         let names = std::iter::once(last.clone()).chain((2_u32..).map(|n| format!("{last}-{n}")));
         names.into_iter().find(|name| !manifest.projects.contains_key(name)).unwrap_or(last)
+    }
+
+    /// A project and its tasks.
+    fn project(&self, source: &str, name: &str, manifest: &mut Manifest) -> Result<Funnel> {
+        let project = self.fetched(source, name)?;
+        manifest.projects.insert(name.to_owned(), project);
+        self.tasks_of(name, manifest)
+    }
+
+    /// Takes back what there is of a project.
+    fn forget(&self, name: &str, manifest: &mut Manifest) -> Result<()> {
+        manifest.projects.remove(name);
+        let tasks = manifest.tasks.extract_if(.., |_, task| task.project == name);
+        let tasks = tasks.map(|(id, _)| self.dir.join("tasks").join(id)).collect::<Vec<_>>();
+        let folders = tasks.into_iter().chain(["projects", "build"].map(|part| self.dir.join(part).join(name)));
+        folders
+            .chain([self.dir.join("clone")])
+            .filter(|folder| folder.exists())
+            .try_for_each(|folder| std::fs::remove_dir_all(&folder).map_err(Error::path("remove", &folder)))
     }
 
     /// A copy of a project, with a lock file.
