@@ -58,9 +58,9 @@ fn the_same_seed_gives_the_same_tasks_and_the_hard_subset_is_a_part_of_them() {
         let manifest = json(&set(args).1.join("manifest.json"));
         manifest["tasks"].as_object().unwrap().keys().cloned().collect()
     };
-    let first = ids(&["--lib", "--per-package", "4"]);
-    assert_eq!(ids(&["--lib", "--per-package", "4"]), first);
-    let hard = ids(&["--lib", "--per-package", "4", "--hard", "1"]);
+    let first = ids(&["--lib", "--per-package", "2"]);
+    assert_eq!(ids(&["--lib", "--per-package", "2"]), first);
+    let hard = ids(&["--lib", "--per-package", "2", "--hard", "1"]);
     assert!((1..=2).contains(&hard.len()) && hard.iter().all(|id| first.contains(id)), "{hard:?} {first:?}");
 }
 
@@ -152,9 +152,8 @@ impl Bench {
 #[test]
 fn agents_of_known_quality_come_out_as_they_are() {
     let bench = Bench::new();
-    let agents =
-        ["--agent", "builtin", "--agent", "perfect", "--agent", "nonsense", "--agent", "noop", "--attempts", "2", "-j", "2"];
-    bench.project.gistify(bench.args(&agents)).assert_code(0).assert_says("perfect: 6 of 6 ok");
+    let agents = ["--agent", "builtin", "--agent", "perfect", "--agent", "nonsense", "--agent", "noop", "-j", "2"];
+    bench.project.gistify(bench.args(&agents)).assert_code(0).assert_says("perfect: 3 of 3 ok");
     let report = bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format", "json"]);
     report.assert_code(0);
     let report: Value = serde_json::from_str(&report.stdout).unwrap();
@@ -164,13 +163,13 @@ fn agents_of_known_quality_come_out_as_they_are() {
         .iter()
         .map(|row| (row["name"].as_str().unwrap(), (row["ok"].as_u64().unwrap(), row["cells"].as_u64().unwrap())))
         .collect();
-    assert_eq!(rows, [("builtin", (6, 6)), ("perfect", (6, 6)), ("nonsense", (0, 6)), ("noop", (0, 6))].into());
-    assert_eq!((report["cells"].as_array().unwrap().len(), report["tasks"].as_array().unwrap().len()), (24, 3));
+    assert_eq!(rows, [("builtin", (3, 3)), ("perfect", (3, 3)), ("nonsense", (0, 3)), ("noop", (0, 3))].into());
+    assert_eq!((report["cells"].as_array().unwrap().len(), report["tasks"].as_array().unwrap().len()), (12, 3));
     let markdown = bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format", "markdown"]);
-    assert!(markdown.stdout.contains("| perfect | 6 | 6 | 100.0% |"), "{}", markdown.stdout);
+    assert!(markdown.stdout.contains("| perfect | 3 | 3 | 100.0% |"), "{}", markdown.stdout);
     // Each cell has what is needed to look at it.
-    let (_, (cell, _)) = bench.cells().into_iter().find(|(name, _)| name.contains("/perfect/2")).unwrap();
-    let folder = bench.runs.join("cells").join(cell["task"].as_str().unwrap()).join("perfect/2");
+    let (_, (cell, _)) = bench.cells().into_iter().find(|(name, _)| name.contains("/perfect/1")).unwrap();
+    let folder = bench.runs.join("cells").join(cell["task"].as_str().unwrap()).join("perfect/1");
     for file in ["gist.rs", "prompt.md", "trajectory.json", "result.json", "stdout.log"] {
         assert!(folder.join(file).is_file(), "{file}");
     }
@@ -181,8 +180,8 @@ fn agents_of_known_quality_come_out_as_they_are() {
 #[test]
 fn after_a_kill_no_cell_is_lost_and_none_is_done_twice() {
     let bench = Bench::new();
-    let args = bench.args(&["--agent", "noop", "--agent", "nonsense", "--attempts", "4", "-j", "2"]);
-    for round in 1..=3 {
+    let args = bench.args(&["--agent", "noop", "--agent", "nonsense", "--attempts", "3", "-j", "2"]);
+    for round in 1..=2 {
         let mut child = bench.project.command(&args).spawn().unwrap();
         let before = bench.cells();
         let start = Instant::now();
@@ -196,11 +195,11 @@ fn after_a_kill_no_cell_is_lost_and_none_is_done_twice() {
         assert!(before.iter().all(|(name, cell)| after.get(name) == Some(cell)), "round {round}: a cell was done again");
     }
     let before = bench.cells();
-    bench.project.gistify(&args).assert_code(0).assert_says(&format!("{} of 24 to do", 24 - before.len()));
+    bench.project.gistify(&args).assert_code(0).assert_says(&format!("{} of 18 to do", 18 - before.len()));
     let after = bench.cells();
-    assert_eq!(after.len(), 24);
+    assert_eq!(after.len(), 18);
     assert!(before.iter().all(|(name, cell)| after.get(name) == Some(cell)), "a cell was done again");
-    bench.project.gistify(&args).assert_code(0).assert_says("0 of 24 to do");
+    bench.project.gistify(&args).assert_code(0).assert_says("0 of 18 to do");
 }
 
 #[test]
