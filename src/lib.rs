@@ -40,8 +40,7 @@
 //! for target in capture::build(&workspace, capture::Build::Tests, &|line| eprintln!("{line}"))? {
 //!     let session = Session::open(&workspace, &target, &sandbox, &|_, _| {})?;
 //!     for task in tasks(cargo_gistify::tests::list(&target)?) {
-//!         let options =
-//!             MakeOptions { goal: Default::default(), ignored: false, timeout: None, file_name: "gist.rs".into(), jobs: 1 };
+//!         let options = MakeOptions::default();
 //!         let made = session.make(&task, &options, &|_, _| {})?;
 //!         println!("{}: {}", task.name(), made.verdict.name());
 //!     }

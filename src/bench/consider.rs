@@ -2,7 +2,6 @@
 
 use crate::bench::set::Difficulty;
 use crate::error::{Error, Result};
-use crate::reduce::{Goal, Level};
 use crate::road::judge::VerifyOptions;
 use crate::road::{MakeOptions, Session};
 use crate::screen::{Fitness, ScreenOptions, screen};
@@ -63,13 +62,7 @@ pub fn consider(
     if screening.fitness != Fitness::Fit {
         return dropped(screening.fitness.name(), screening.reason.unwrap_or_default());
     }
-    let make = MakeOptions {
-        goal: Goal { level: Level::Full, stubs: false },
-        ignored: options.ignored,
-        timeout: Some(options.timeout),
-        file_name: "gist.rs".into(),
-        jobs: 1,
-    };
+    let make = MakeOptions { ignored: options.ignored, timeout: Some(options.timeout), ..MakeOptions::default() };
     let made = match own(session.make(task, &make, &quiet))? {
         Ok(made) => made,
         Err(reason) => return dropped("no-gold", reason),
@@ -88,7 +81,7 @@ pub fn consider(
             return dropped("gold-disagrees", format!("{verdict}: {}", judged.verified.reason));
         }
     }
-    let alone = match own(session.skeleton(task, options.ignored))? {
+    let alone = match own(session.skeleton(task, options.ignored, Some(options.timeout)))? {
         Ok(text) => text,
         Err(reason) => return dropped(Fitness::Unsupported.name(), reason),
     };

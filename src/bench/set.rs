@@ -13,6 +13,7 @@
 use super::digest;
 use crate::agent::workspace::Audit;
 use crate::error::{Error, Result};
+use crate::workspace::wrapper::write_atomically;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -203,13 +204,13 @@ impl Manifest {
     }
 }
 
-/// A value as a file of the set.
+/// A value as a file, whole or not there.
 ///
 /// # Errors
 /// When it can't be written.
 pub fn write_json(file: &Utf8Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Error::Internal(e.to_string()))?;
-    std::fs::write(file, text + "\n").map_err(Error::path("write", file))
+    write_atomically(file, (text + "\n").as_bytes())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use crate::gist::known_dependencies;
 use crate::reduce::ran::Ran;
 use crate::task::Task;
 use crate::trace::Coverage;
+use crate::verify::inject::OriginalTest;
 use crate::workspace::relative;
 use camino::Utf8Path;
 use std::time::Duration;
@@ -41,15 +42,8 @@ impl Session<'_> {
         options: &AskOptions<'_>,
         stage: &dyn Fn(&str, &str),
     ) -> Result<(String, Coverage)> {
-        let entry = task.entry(&self.target, options.ignored);
-        let name = task.what();
-        stage("Tracing", &name);
-        let (first, _) = self.first_run(&entry, &name, options.timeout)?;
-        let coverage = first.coverage().cloned().unwrap_or_default();
-        let ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage);
-        let site = self.locate(task, &ran)?;
-        let first_case = entry.names().first().map_or_else(|| task.name().to_owned(), Clone::clone);
-        let original = self.original(&site, &first_case);
+        stage("Tracing", &task.what());
+        let (original, coverage) = self.traced(task, options.ignored, options.timeout)?;
         // The file of an integration test is its own crate, and may stand at the root.
         let wrapper = self.prepared.bundle.wrapper.as_ref();
         let modules: Vec<String> = original.path.iter().skip_while(|m| Some(*m) == wrapper).cloned().collect();
@@ -88,22 +82,25 @@ impl Session<'_> {
         });
         Ok((text, coverage))
     }
-}
 
-impl Session<'_> {
     /// The test alone, where a gist has to have it: a submission that does nothing of the task, and must not win.
     ///
     /// # Errors
     /// When the test is not found in the bundle, or can't be run.
-    pub fn skeleton(&self, task: &Task, ignored: bool) -> Result<String> {
-        let entry = task.entry(&self.target, ignored);
-        let (first, _) = self.first_run(&entry, &task.what(), None)?;
-        let coverage = first.coverage().cloned().unwrap_or_default();
-        let site = self.locate(task, &Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage))?;
-        let first_case = entry.names().first().map(|name| self.in_gist(name));
-        let original = self.original(&site, first_case.as_deref().unwrap_or_default());
+    pub fn skeleton(&self, task: &Task, ignored: bool, timeout: Option<Duration>) -> Result<String> {
+        let (original, _) = self.traced(task, ignored, timeout)?;
         let inside = original.path.iter().rev().fold(original.tokens, |text, module| format!("mod {module} {{\n{text}\n}}"));
         Ok(format!("{inside}\n"))
+    }
+
+    /// The test as the bundle has it, and what it runs.
+    fn traced(&self, task: &Task, ignored: bool, timeout: Option<Duration>) -> Result<(OriginalTest, Coverage)> {
+        let entry = task.entry(&self.target, ignored);
+        let (first, _) = self.first_run(&entry, &task.what(), timeout)?;
+        let coverage = first.coverage().cloned().unwrap_or_default();
+        let site = self.locate(task, &Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage))?;
+        let first_case = entry.names().first().map_or_else(|| task.name(), String::as_str);
+        Ok((self.original(&site, first_case), coverage))
     }
 }
 

@@ -61,6 +61,13 @@ pub struct MakeOptions {
     pub jobs: usize,
 }
 
+impl Default for MakeOptions {
+    /// As far as it goes, without stubs, as `gist.rs`, with one core.
+    fn default() -> Self {
+        MakeOptions { goal: Goal::default(), ignored: false, timeout: None, file_name: "gist.rs".into(), jobs: 1 }
+    }
+}
+
 /// What all tests of a target share.
 #[derive(Debug)]
 pub struct Session<'w> {

@@ -285,3 +285,17 @@ fn who_asks_without_end_and_reads_nothing_is_not_listened_to() {
     server.child.wait().unwrap();
     asks.join().unwrap();
 }
+
+#[test]
+fn more_calls_than_can_wait_are_refused() {
+    let project = Project::new("shop");
+    let mut server = Server::new(&project, &[]);
+    for _ in 0..40 {
+        server.request("tools/call", &json!({ "name": "verify", "arguments": { "gist": "fn a() {}", "test": TEST } }));
+    }
+    let answers: Vec<Value> = (0..40).map(|_| server.answer()).collect();
+    let refused = answers.iter().filter(|answer| answer.to_string().contains("calls wait already")).count();
+    let worked = answers.iter().filter(|answer| answer["result"]["structuredContent"]["verdict"].is_string()).count();
+    assert!(refused > 0 && worked >= 16 && refused + worked == 40, "{refused} refused, {worked} worked");
+    assert_eq!(server.close().0, Some(0));
+}

@@ -22,6 +22,7 @@ use cargo_gistify::agent::record::{Asked, AttemptReport, hidden, keep, next_fold
 use cargo_gistify::agent::run::{Options, attempt, ready, without_secrets};
 use cargo_gistify::agent::workspace::project_root;
 use cargo_gistify::agent::{AgentLimits, Ended};
+use cargo_gistify::bench::set::write_json;
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::process::{self, Limits};
 use cargo_gistify::report::{Cost, Report, TestId, peak_rss_bytes};
@@ -32,7 +33,6 @@ use cargo_gistify::task::Task;
 use cargo_gistify::verify::gist_file::read_gist;
 use cargo_gistify::verify::verdict::Verdict;
 use cargo_gistify::workspace::capture::TestTarget;
-use cargo_gistify::workspace::wrapper::write_atomically;
 use cargo_gistify::workspace::{Inline, Workspace, cargo};
 use clap::ValueEnum;
 use std::collections::BTreeMap;
@@ -387,11 +387,9 @@ fn server_words(cli: &Cli) -> Vec<String> {
 }
 
 /// Keeps a report in the folder of its attempt.
-pub(super) fn keep_result(report: &Report, spec: &AgentSpec) -> Result<()> {
+fn keep_result(report: &Report, spec: &AgentSpec) -> Result<()> {
     let Some(attempt) = &report.attempt else { return Ok(()) };
-    let value = hidden(report, &spec.secrets)?;
-    let text = serde_json::to_string_pretty(&value).map_err(|e| Error::Internal(e.to_string()))?;
-    write_atomically(&attempt.record.join("result.json"), format!("{text}\n").as_bytes())
+    write_json(&attempt.record.join("result.json"), &hidden(report, &spec.secrets)?)
 }
 
 fn say(report: &Report, spec: &AgentSpec, cli: &Cli) -> Result<()> {

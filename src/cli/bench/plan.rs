@@ -114,7 +114,7 @@ struct Plan<'a> {
 impl Plan<'_> {
     /// A name for a project that no other has.
     fn free_name(&self, source: &str, manifest: &Manifest) -> String {
-        let address = source.rsplit_once('@').filter(|_| is_address(source)).map_or(source, |(address, _)| address);
+        let address = if is_address(source) { address_and_commit(source).0 } else { source };
         let path = Utf8Path::new(address).canonicalize_utf8().unwrap_or_else(|_| address.into());
         let last = path.file_name().unwrap_or("project").trim_end_matches(".git").to_owned();
         let names = std::iter::once(last.clone()).chain((2_u32..).map(|n| format!("{last}-{n}")));
@@ -327,29 +327,28 @@ fn is_address(source: &str) -> bool {
 
 /// What a set says of where a project came from.
 fn name_of(source: &str) -> String {
-    match is_address(source) {
-        // Who logs in, and with what, is nobody's business.
-        true => match source.split_once("://").map(|(scheme, rest)| (scheme, rest, rest.find('/').unwrap_or(rest.len()))) {
-            Some((scheme, rest, end)) => match rest[..end].rfind('@') {
-                Some(at) => format!("{scheme}://{}", &rest[at + 1..]),
-                None => source.to_owned(),
-            },
-            None => source.to_owned(),
-        },
-        false => {
-            let path = Utf8Path::new(source).canonicalize_utf8().unwrap_or_else(|_| source.into());
-            path.file_name().unwrap_or("project").to_owned()
-        }
+    if !is_address(source) {
+        let path = Utf8Path::new(source).canonicalize_utf8().unwrap_or_else(|_| source.into());
+        return path.file_name().unwrap_or("project").to_owned();
+    }
+    // Who logs in, and with what, is nobody's business.
+    let Some((scheme, rest)) = source.split_once("://") else { return source.to_owned() };
+    let host = rest.find('/').unwrap_or(rest.len());
+    let login = rest[..host].rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}://{}", &rest[login..])
+}
+
+/// `ADDRESS@COMMIT`, taken apart. An address may have an `@` of its own, for who logs in.
+fn address_and_commit(source: &str) -> (&str, Option<&str>) {
+    match source.rsplit_once('@') {
+        Some((address, commit)) if !commit.contains(['/', ':']) => (address, Some(commit)),
+        _ => (source, None),
     }
 }
 
 /// The repository at `ADDRESS@COMMIT`, or at its default branch.
 fn clone_of(source: &str, to: &Utf8Path) -> Result<()> {
-    // An address has an `@` of its own, for who logs in.
-    let (address, commit) = match source.rsplit_once('@') {
-        Some((address, commit)) if !commit.contains(['/', ':']) => (address, Some(commit)),
-        _ => (source, None),
-    };
+    let (address, commit) = address_and_commit(source);
     let mut clone = Command::new("git");
     clone.args(["clone", "--quiet", "--recurse-submodules", "--", address, to.as_str()]);
     said(&mut clone, "git clone")?;
@@ -386,4 +385,24 @@ fn toolchain() -> Result<String> {
     let output = process::run(Command::new("rustc").arg("--version"), Limits::default())?;
     let text = output.stdout_text();
     text.split_whitespace().nth(1).map(str::to_owned).ok_or_else(|| Error::Setup("rustc does not tell its version".into()))
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn an_address_is_told_from_its_commit_and_from_who_logs_in() {
+        let taken = |source| (address_and_commit(source), name_of(source));
+        assert_eq!(
+            taken("https://me:secret@host/a/crate.git@1a2b"),
+            (("https://me:secret@host/a/crate.git", Some("1a2b")), "https://host/a/crate.git@1a2b".into())
+        );
+        assert_eq!(taken("https://me@host/crate"), (("https://me@host/crate", None), "https://host/crate".into()));
+        assert_eq!(taken("git@host:a/crate.git"), (("git@host:a/crate.git", None), "git@host:a/crate.git".into()));
+        assert_eq!(
+            taken("git@host:a/crate.git@v1"),
+            (("git@host:a/crate.git", Some("v1")), "git@host:a/crate.git@v1".into())
+        );
+    }
 }

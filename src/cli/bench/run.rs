@@ -17,7 +17,6 @@ use cargo_gistify::bench;
 use cargo_gistify::bench::cell::{CELL, Cell, CellId, differences};
 use cargo_gistify::bench::set::{Manifest, TestName, write_json};
 use cargo_gistify::error::{Error, ExitCode, Result};
-use cargo_gistify::reduce::{Goal, Level};
 use cargo_gistify::report::{Cost, Report, TestId};
 use cargo_gistify::road::{MakeOptions, Session, unverified};
 use cargo_gistify::sandbox::Sandbox;
@@ -28,6 +27,7 @@ use cargo_gistify::workspace::{Inline, Workspace, current_dir};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -131,7 +131,9 @@ impl Temporary {
         if dir.exists() {
             std::fs::remove_dir_all(&dir).map_err(Error::io("failed to remove what an earlier run left"))?;
         }
-        std::fs::create_dir(&dir).map_err(Error::io("failed to make a temporary directory"))?;
+        // What is in it is nobody else's to read.
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&dir);
+        made.map_err(Error::io("failed to make a temporary directory"))?;
         // Nothing has asked for a temporary file yet.
         let _ = tempfile::env::override_temp_dir(&dir);
         Ok(Temporary(dir))
@@ -214,8 +216,7 @@ fn check_settings(runs: &Utf8Path, now: &Value) -> Result<()> {
             agents.extend(old.iter().map(|(name, agent)| (name.clone(), agent.clone())));
         }
     }
-    let text = serde_json::to_string_pretty(&all).map_err(|e| Error::Internal(e.to_string()))?;
-    cargo_gistify::workspace::wrapper::write_atomically(&file, format!("{text}\n").as_bytes())
+    write_json(&file, &all)
 }
 
 impl Bench<'_> {
@@ -323,13 +324,7 @@ impl Bench<'_> {
 
     /// The extractor's own.
     fn extracted(&self, session: &Session<'_>, target: &TestTarget, task: &Task, room: &Utf8Path) -> Result<Report> {
-        let options = MakeOptions {
-            goal: Goal { level: Level::Full, stubs: false },
-            ignored: false,
-            timeout: self.args.timeout.map(Duration::from_secs),
-            file_name: "gist.rs".into(),
-            jobs: 1,
-        };
+        let options = MakeOptions { timeout: self.args.timeout.map(Duration::from_secs), ..MakeOptions::default() };
         let made = session.make(task, &options, &|_, _| ())?;
         let gist = room.join("gist.rs");
         let gist = if made.verdict == Verdict::Ok { gist } else { unverified(&gist) };

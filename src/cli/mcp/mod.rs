@@ -21,11 +21,14 @@ use rmcp::handler::server::wrapper::Parameters;
 use rmcp::model::{CallToolResult, ContentBlock, Implementation, ServerCapabilities, ServerConfig};
 use rmcp::service::ServerInitializeError;
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// How long calls that nobody waits for any more may take to end.
 const ENDING: Duration = Duration::from_secs(5);
+/// Calls that may wait for their turn: each holds what it was asked, which may be a whole gist.
+const MOST_CALLS: usize = 16;
 /// How often it is looked for a signal.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -53,6 +56,8 @@ pub(super) fn serve(args: &McpArgs, output: &OutputArgs) -> Result<u8> {
 #[derive(Clone)]
 struct Server {
     served: Arc<Served>,
+    /// Calls that are not over.
+    calls: Arc<AtomicUsize>,
     /// Held while a call works.
     turn: Arc<Mutex<()>>,
     tool_router: ToolRouter<Server>,
@@ -67,7 +72,7 @@ impl Server {
                 tool_router.remove_route(value.get_name());
             }
         }
-        Server { served: Arc::new(served), turn: Arc::default(), tool_router }
+        Server { served: Arc::new(served), calls: Arc::default(), turn: Arc::default(), tool_router }
     }
 
     async fn talk(&self) -> Result<u8> {
@@ -106,8 +111,13 @@ impl Server {
 
     /// Works in a thread of its own, which has the stack that deep syntax trees need.
     async fn call(&self, work: impl FnOnce(&Served) -> Result<Answer> + Send + 'static) -> CallToolResult {
+        let waiting = Waiting::new(&self.calls);
+        if waiting.before >= MOST_CALLS {
+            return failed(&Error::Usage(format!("{MOST_CALLS} calls wait already; wait for their answers")));
+        }
         let (served, turn) = (Arc::clone(&self.served), Arc::clone(&self.turn));
         let worked = tokio::task::spawn_blocking(move || {
+            let _waiting = waiting;
             let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
             forget_parsed();
             let answer = interrupt::check().and_then(|()| work(&served));
@@ -121,13 +131,34 @@ impl Server {
                 result.structured_content = Some(value);
                 result
             }
-            Err(e) => {
-                let mut result = CallToolResult::error(vec![ContentBlock::text(told(&e))]);
-                result.structured_content = Some(serde_json::json!({ "error": told(&e), "exit_code": e.exit_code() as u8 }));
-                result
-            }
+            Err(e) => failed(&e),
         }
     }
+}
+
+/// A call that is counted until it is over, also when nobody waits for it any more.
+struct Waiting {
+    before: usize,
+    calls: Arc<AtomicUsize>,
+}
+
+impl Waiting {
+    fn new(calls: &Arc<AtomicUsize>) -> Waiting {
+        Waiting { before: calls.fetch_add(1, Ordering::Relaxed), calls: Arc::clone(calls) }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An error as an answer.
+fn failed(e: &Error) -> CallToolResult {
+    let mut result = CallToolResult::error(vec![ContentBlock::text(told(e))]);
+    result.structured_content = Some(serde_json::json!({ "error": told(e), "exit_code": e.exit_code() as u8 }));
+    result
 }
 
 #[tool_router]
