@@ -19,6 +19,7 @@ pub mod relay;
 pub mod run;
 pub mod secret;
 pub mod stream;
+pub mod tree;
 pub mod workspace;
 
 use serde::{Deserialize, Serialize};
@@ -105,6 +106,17 @@ pub struct Usage {
     /// US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+}
+
+impl Usage {
+    /// Tokens of prompts and answers, as far as they are told.
+    #[must_use]
+    pub fn tokens(&self) -> Option<u64> {
+        match (self.input_tokens, self.output_tokens) {
+            (None, None) => None,
+            (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
+        }
+    }
 }
 
 /// What a tool is for, in the words of the Gistify paper, which counts edits as others.

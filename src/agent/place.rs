@@ -1,5 +1,6 @@
 //! Where one attempt is made: folders that were made for it, and what of the machine the agent's program needs.
 
+use super::tree::copy_tree;
 use super::workspace::{Audit, copy};
 use crate::compile::{temp_dir, utf8};
 use crate::error::{Error, Result};
@@ -10,6 +11,26 @@ use tempfile::TempDir;
 /// What the gist is called in the workspace, unless the project has a file of that name.
 const GIST: &str = "gist.rs";
 const OTHER_GIST: &str = "gist_of_the_test.rs";
+
+/// A project as agents get it, made once for all attempts at its tests; it goes when it is dropped.
+#[derive(Debug)]
+pub struct Template {
+    room: TempDir,
+    /// What was copied.
+    pub audit: Audit,
+}
+
+impl Template {
+    /// Of the project at `project_root`, without what is below `built`.
+    ///
+    /// # Errors
+    /// When it can't be copied.
+    pub fn new(project_root: &Utf8Path, built: &[Utf8PathBuf]) -> Result<Template> {
+        let room = temp_dir()?;
+        let audit = copy(project_root, built, utf8(room.path())?)?;
+        Ok(Template { room, audit })
+    }
+}
 
 /// The folders of an attempt; they go when it is dropped.
 #[derive(Debug)]
@@ -34,11 +55,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// Folders for an attempt, with a copy of the project at `project_root` without what is below `built`.
+    /// Folders for an attempt, with a copy of the project.
     ///
     /// # Errors
     /// When they can't be made.
-    pub fn new(project_root: &Utf8Path, built: &[Utf8PathBuf]) -> Result<Place> {
+    pub fn new(project: &Template) -> Result<Place> {
         let room = temp_dir()?;
         // Agents compare paths that they are told with those that they see.
         let root = utf8(room.path())?.canonicalize_utf8().map_err(Error::io("failed to find a temporary directory"))?;
@@ -46,12 +67,22 @@ impl Place {
         for dir in [&workspace, &home, &model, &out] {
             std::fs::create_dir(dir).map_err(Error::path("make the directory", dir))?;
         }
-        let audit = copy(project_root, built, &workspace)?;
+        copy_tree(utf8(project.room.path())?, &workspace)?;
         let free = [GIST, OTHER_GIST].map(|name| workspace.join(name)).into_iter().find(|path| !path.exists());
         let gist = free.ok_or_else(|| {
             Error::Usage(format!("the project has both {GIST} and {OTHER_GIST} at its top; move one for an agent's gist"))
         })?;
-        Ok(Place { _room: room, prompt_file: root.join("prompt.md"), root, workspace, home, model, out, gist, audit })
+        Ok(Place {
+            _room: room,
+            prompt_file: root.join("prompt.md"),
+            root,
+            workspace,
+            home,
+            model,
+            out,
+            gist,
+            audit: project.audit.clone(),
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! A cell's folder is made under another name and gets its own when the cell is over. So what is there is whole, and what is not there has to be done.
 
+use super::job::Job;
 use crate::agent::{Ended, ToolKind, Usage};
 use crate::report::{Metrics, Report};
 use crate::verify::verdict::Verdict;
@@ -72,6 +73,9 @@ pub struct Cell {
     pub wall_s: f64,
     /// Seconds that the whole cell took.
     pub cell_s: f64,
+    /// The engine's job that did it; none for one of `bench run` itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<Job>,
 }
 
 impl Cell {
@@ -93,6 +97,7 @@ impl Cell {
             metrics: report.metrics.clone(),
             wall_s: attempt.map_or(report.cost.wall_s, |a| a.wall_s),
             cell_s: report.cost.wall_s,
+            job: None,
         }
     }
 
@@ -107,56 +112,5 @@ impl Cell {
     pub fn load(folder: &Utf8Path) -> Option<Cell> {
         let cell: Cell = serde_json::from_slice(&std::fs::read(folder.join(CELL)).ok()?).ok()?;
         (cell.schema == SCHEMA).then_some(cell)
-    }
-}
-
-/// Where two settings differ: the keys, with both values. Keys of `agents` that only one has are no difference.
-#[must_use]
-pub fn differences(before: &serde_json::Value, now: &serde_json::Value) -> Vec<String> {
-    let mut out = Vec::new();
-    compare("", before, now, &mut out);
-    out
-}
-
-fn compare(path: &str, before: &serde_json::Value, now: &serde_json::Value, out: &mut Vec<String>) {
-    let (Some(old), Some(new)) = (before.as_object(), now.as_object()) else {
-        if before != now {
-            out.push(format!("{path}: {before} before, {now} now"));
-        }
-        return;
-    };
-    let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    for key in keys {
-        let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        match (old.get(key), new.get(key)) {
-            (Some(old), Some(new)) => compare(&inner, old, new, out),
-            _ if path == "agents" => {}
-            (old, new) => {
-                let shown = |value: Option<&serde_json::Value>| value.map_or_else(|| "nothing".into(), ToString::to_string);
-                out.push(format!("{inner}: {} before, {} now", shown(old), shown(new)));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod unit {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn settings_differ_where_a_value_does_and_another_agent_is_no_difference() {
-        let before = json!({ "tasks": "a", "agents": { "one": { "steps": 50 } } });
-        assert!(differences(&before, &json!({ "tasks": "a", "agents": { "one": { "steps": 50 }, "two": {} } })).is_empty());
-        assert!(differences(&before, &json!({ "tasks": "a", "agents": { "two": {} } })).is_empty());
-        let other = json!({ "tasks": "b", "agents": { "one": { "steps": 20, "network": "full" } } });
-        assert_eq!(
-            differences(&before, &other),
-            [
-                "agents.one.network: nothing before, \"full\" now",
-                "agents.one.steps: 50 before, 20 now",
-                "tasks: \"a\" before, \"b\" now"
-            ]
-        );
     }
 }

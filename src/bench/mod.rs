@@ -8,8 +8,12 @@
 pub mod cell;
 pub mod consider;
 pub mod harbor;
+pub mod job;
+pub mod order;
 pub mod render;
 pub mod set;
+pub mod settings;
+pub mod slurm;
 pub mod stats;
 pub mod summary;
 

@@ -63,21 +63,29 @@ fn pair(pair: &Pair) -> String {
     )
 }
 
-/// For a terminal.
+/// Rows as lines, whose columns stand below each other: the first to the left, the others to the right.
 #[must_use]
-pub fn human(summary: &Summary) -> String {
-    let rows: Vec<[String; 10]> =
-        std::iter::once(COLUMNS.map(str::to_owned)).chain(summary.agents.iter().map(row)).collect();
+pub fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> =
-        (0..COLUMNS.len()).map(|c| rows.iter().map(|r| r[c].chars().count()).max().unwrap_or(0)).collect();
+        (0..columns).map(|c| rows.iter().filter_map(|r| r.get(c)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
     let mut out = String::new();
-    for row in &rows {
-        let cells = row.iter().enumerate().map(|(c, text)| match c {
-            0 => format!("{text:<width$}", width = widths[c]),
-            _ => format!("{text:>width$}", width = widths[c]),
+    for row in rows {
+        let cells = row.iter().zip(&widths).enumerate().map(|(c, (text, width))| match c {
+            0 => format!("{text:<width$}"),
+            _ => format!("{text:>width$}"),
         });
         let _ = writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end());
     }
+    out
+}
+
+/// For a terminal.
+#[must_use]
+pub fn human(summary: &Summary) -> String {
+    let rows: Vec<Vec<String>> =
+        std::iter::once(COLUMNS.map(str::to_owned)).chain(summary.agents.iter().map(row)).map(Vec::from).collect();
+    let mut out = aligned(&rows);
     for agent in &summary.agents {
         let _ = writeln!(out, "\n{}", agent.name);
         for line in more(agent) {
@@ -177,6 +185,7 @@ mod unit {
             metrics: Metrics { execution_fidelity: rate.or(Some(0.0)), line_existence_rate: rate, ..Metrics::default() },
             wall_s: 2.0,
             cell_s: 3.0,
+            job: None,
         }
     }
 

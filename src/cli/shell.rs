@@ -105,6 +105,29 @@ impl Shell {
         *self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar);
     }
 
+    /// Starts a table that is redrawn in place, below it what is being done; `false` where there is no terminal for it.
+    #[cfg(feature = "agents")]
+    pub(crate) fn start_table(&self) -> bool {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return false;
+        }
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{msg}\n{prefix:>12.cyan.bold} for {elapsed}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(std::time::Duration::from_secs(1));
+        *self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(bar);
+        true
+    }
+
+    /// What the table says now.
+    #[cfg(feature = "agents")]
+    pub(crate) fn table(&self, text: &str) {
+        if let Some(bar) = &*self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            bar.set_message(printable(text).into_owned());
+        }
+    }
+
     pub(crate) fn end_bar(&self) {
         if let Some(bar) = self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take() {
             bar.finish_and_clear();

@@ -96,8 +96,11 @@ impl Session<'_> {
     /// The test as the bundle has it, and what it runs.
     fn traced(&self, task: &Task, ignored: bool, timeout: Option<Duration>) -> Result<(OriginalTest, Coverage)> {
         let entry = task.entry(&self.target, ignored);
-        let (first, _) = self.first_run(&entry, &task.what(), timeout)?;
-        let coverage = first.coverage().cloned().unwrap_or_default();
+        // Where gists of the task will be judged again and again, the runs that they are compared with are made now.
+        let coverage = match &self.memory {
+            Some(_) => self.baseline(&entry, &task.what(), timeout)?.coverage.clone(),
+            None => self.first_run(&entry, &task.what(), timeout)?.0.coverage().cloned().unwrap_or_default(),
+        };
         let site = self.locate(task, &Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage))?;
         let first_case = entry.names().first().map_or_else(|| task.name(), String::as_str);
         Ok((self.original(&site, first_case), coverage))

@@ -1,5 +1,6 @@
 //! The verdict on any file that says it is the gist of a test, whoever wrote it, and its figures.
 
+use super::baseline::Baseline;
 use super::{RUNS_WHERE_IT_VARIES, Session, timed};
 use crate::error::Result;
 use crate::reduce::ran::Ran;
@@ -12,7 +13,7 @@ use crate::task::Task;
 use crate::trace::Coverage;
 use crate::verify::inject::{Helper, InjectFault, MadeBy, OriginalTest, locate};
 use crate::verify::replay::called_names;
-use crate::verify::run::{Entry, REFERENCE_RUNS, reference};
+use crate::verify::run::Entry;
 use crate::verify::verdict::{Claim, Verdict, Verified, verify};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -86,29 +87,21 @@ impl Session<'_> {
         let entry = task.entry(&self.target, options.ignored);
         let name = task.what();
         stage("Tracing", &name);
-        let (first, limit) = timed(&mut stages, "trace", || self.first_run(&entry, &name, options.timeout))?;
-        let coverage = first.coverage().cloned().unwrap_or_default();
-        let ran = Ran::new(&self.prepared.bundle, &self.prepared.tree, &coverage);
-        let site = self.locate(task, &ran)?;
-        let mut runs = vec![first];
-        for _ in 1..REFERENCE_RUNS {
-            runs.push(timed(&mut stages, "trace", || self.project_run(&entry, limit))?);
-        }
-        let varies = runs.iter().filter_map(|run| run.coverage()).any(|other| !other.ran_the_same(&coverage));
-        let files = &self.prepared.bundle.map.files;
-        let reference = reference(&self.target, &entry, runs, limit, Some(files))?;
+        let baseline = timed(&mut stages, "trace", || self.baseline(&entry, &name, options.timeout))?;
+        let Baseline { coverage, reference, limit, varies } = &*baseline;
+        let site = self.locate(task, &Ran::new(&self.prepared.bundle, &self.prepared.tree, coverage))?;
 
         stage("Verifying", &name);
         let gist_test = self.gist_test(task, &entry);
         let first_case = entry.names().first().map(|n| self.in_gist(n));
         let original = self.original(&site, first_case.as_ref().unwrap_or(&gist_test));
         let (original, gist_names, beside) = self.as_it_stands(gist, original, entry.names());
-        let runs = if varies { RUNS_WHERE_IT_VARIES } else { 1 };
-        let claim = Claim { runs, ..self.claim(&original, &reference, &entry, &gist_names, limit) };
+        let runs = if *varies { RUNS_WHERE_IT_VARIES } else { 1 };
+        let claim = Claim { runs, ..self.claim(&original, reference, &entry, &gist_names, *limit) };
         let verified = timed(&mut stages, "verify", || verify(gist, None, &claim, &compiler))?;
         let layout = Options { beside, ..self.layout.clone() };
-        let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, &coverage));
-        let replayed = self.is_replayed(&verified, &original, &entry, &layout, &coverage);
+        let metrics = timed(&mut stages, "score", || self.metrics(gist, &layout, &original, &verified, coverage));
+        let replayed = self.is_replayed(&verified, &original, &entry, &layout, coverage);
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
         let sandbox = verified.run.as_ref().map(|run| run.sandbox);
         let explanation = match options.explain {

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "agents")]
 mod ask;
+mod baseline;
 mod figures;
 #[cfg(feature = "agents")]
 mod host;
@@ -31,6 +32,7 @@ use crate::workspace::Workspace;
 use crate::workspace::capture::TestTarget;
 #[cfg(feature = "agents")]
 pub use ask::AskOptions;
+use baseline::Memory;
 use camino::{Utf8Path, Utf8PathBuf};
 #[cfg(feature = "agents")]
 pub use host::AgentHost;
@@ -79,6 +81,8 @@ pub struct Session<'w> {
     fallback: Option<CleanRoom<'w>>,
     /// The project's own runs are in the room, too.
     reference_in_room: bool,
+    /// Of what the project does for its tasks; none makes it anew each time.
+    memory: Option<Memory>,
     coverage_map: CoverageMap,
     prepared: Prepared,
     index: Index,
@@ -194,6 +198,7 @@ impl<'w> Session<'w> {
             room: CleanRoom::new(sandbox),
             fallback: None,
             reference_in_room: false,
+            memory: None,
             coverage_map,
             prepared,
             index,
@@ -216,6 +221,13 @@ impl<'w> Session<'w> {
     #[must_use]
     pub fn with_fallback(self, sandbox: Option<&'w Sandbox>) -> Session<'w> {
         Session { fallback: sandbox.map(CleanRoom::new), ..self }
+    }
+
+    /// The same, for many gists of one task: what the project does for the last `most` tasks that were asked or judged is remembered. The project
+    /// must not change meanwhile.
+    #[must_use]
+    pub fn remembering(self, most: usize) -> Session<'w> {
+        Session { memory: Some(Memory::of(most)), ..self }
     }
 
     /// Calls of rustc that all tests share.

@@ -5,6 +5,7 @@ use super::super::args::McpTool;
 use camino::Utf8PathBuf;
 use cargo_gistify::agent::prompt::Strategy;
 use cargo_gistify::agent::run::Network;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 /// Who makes the gist, and how.
@@ -56,6 +57,30 @@ pub(crate) struct HowArgs {
     /// Seconds that the agent may take
     #[arg(long, value_name = "SECONDS", default_value_t = 1800, value_parser = clap::value_parser!(u64).range(1..), requires = "agent")]
     pub(crate) agent_timeout: u64,
+}
+
+impl HowArgs {
+    /// The words that say the same to another process, without `--config`, which hangs on the folder.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let name = |value: Option<PossibleValue>| value.map(|v| v.get_name().to_owned()).unwrap_or_default();
+        let mut words = vec![
+            format!("--strategy={}", name(self.strategy.to_possible_value())),
+            format!("--agent-network={}", name(self.agent_network.to_possible_value())),
+            format!("--agent-steps={}", self.agent_steps),
+            format!("--agent-timeout={}", self.agent_timeout),
+        ];
+        words.extend(self.model.iter().map(|model| format!("--model={model}")));
+        words.extend(self.tools.iter().map(|tools| format!("--tools={tools}")));
+        let flags = [
+            ("--give-test-body", self.give_test_body),
+            ("--execution", self.execution),
+            ("--no-execution", self.no_execution),
+        ];
+        words.extend(flags.iter().filter(|(_, given)| *given).map(|(flag, _)| (*flag).to_owned()));
+        #[cfg(feature = "mcp")]
+        words.extend(self.mcp.iter().map(|tool| format!("--mcp={}", name(tool.to_possible_value()))));
+        words
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -17,7 +17,7 @@ use cargo_gistify::agent::chat::ToolSet;
 use cargo_gistify::agent::config::{AgentSpec, FILE, Kind, find};
 use cargo_gistify::agent::door::Door;
 use cargo_gistify::agent::own::{Means, own_attempt};
-use cargo_gistify::agent::place::Place;
+use cargo_gistify::agent::place::{Place, Template};
 use cargo_gistify::agent::record::{Asked, AttemptReport, hidden, keep, next_folder};
 use cargo_gistify::agent::run::{Options, attempt, ready, without_secrets};
 use cargo_gistify::agent::workspace::project_root;
@@ -58,7 +58,8 @@ pub(super) struct Run<'a> {
     pub(super) explain: bool,
     /// What our own server is started with, beside the tools: it selects the same project, in the same way.
     pub(super) server: Vec<String>,
-    pub(super) workspace: &'a Workspace,
+    /// What the agent gets of the project.
+    pub(super) project: &'a Template,
     pub(super) sandbox: &'a Sandbox,
     pub(super) shell: &'a Shell,
 }
@@ -125,13 +126,15 @@ pub(super) fn make(cli: &Cli, shell: &Shell) -> Result<u8> {
     if targets.is_empty() {
         return Ok(ExitCode::NoTest as u8);
     }
+    let project = template(&workspace)?;
+    shell.stage("Copied", &project.audit.line());
     let run = Run {
         asking: &asking,
         ignored: args.selection.ignored,
         timeout: args.timeout.map(Duration::from_secs),
         explain: args.explain,
         server: server_words(cli),
-        workspace: &workspace,
+        project: &project,
         sandbox: &sandbox,
         shell,
     };
@@ -258,6 +261,13 @@ fn is_ready(spec: &AgentSpec, sandbox: &Sandbox) -> Result<()> {
     }
 }
 
+/// What agents get of a workspace.
+pub(super) fn template(workspace: &Workspace) -> Result<Template> {
+    let target_dir = workspace.metadata.target_directory.clone();
+    let built = [target_dir, workspace.build_dir.clone(), workspace.state_dir.clone()];
+    Template::new(&project_root(&workspace.metadata.workspace_root), &built)
+}
+
 impl Run<'_> {
     /// One task: the agent is asked, what it leaves is kept in a folder that `folder` makes, and judged.
     pub(super) fn one(
@@ -271,11 +281,7 @@ impl Run<'_> {
         let shell = self.shell;
         let stage = |verb: &str, what: &str| shell.stage(verb, what);
         let begun = Instant::now();
-        let workspace = self.workspace;
-        let target_dir = workspace.metadata.target_directory.clone();
-        let built = [target_dir, workspace.build_dir.clone(), workspace.state_dir.clone()];
-        let place = Place::new(&project_root(&workspace.metadata.workspace_root), &built)?;
-        shell.stage("Copied", &place.audit.line());
+        let place = Place::new(self.project)?;
         let ask = AskOptions {
             strategy: asked.strategy,
             body: asked.body,

@@ -3,6 +3,9 @@
 use super::super::agent::args::HowArgs;
 use super::super::args::{CargoArgs, SandboxArg};
 use camino::Utf8PathBuf;
+use cargo_gistify::bench::order::{Indexes, Partition};
+use cargo_gistify::error::{Error, Result};
+use clap::builder::PossibleValue;
 use clap::{Args, Subcommand, ValueEnum};
 
 #[derive(Debug, Args)]
@@ -24,6 +27,10 @@ pub(super) enum BenchCommand {
     Plan(PlanArgs),
     /// Run agents over a set of tasks; what is done already is not done again
     Run(RunArgs),
+    /// Do some cells of what `bench run` would do, as one job of many
+    Cell(CellArgs),
+    /// Join the results of several machines, and say what is missing
+    Merge(MergeArgs),
     /// Show what runs came to
     Report(ReportArgs),
 }
@@ -54,8 +61,9 @@ pub(super) enum Format {
     Csv,
 }
 
-#[derive(Debug, Args)]
-pub(super) struct RunArgs {
+/// What a matrix is made of.
+#[derive(Clone, Debug, Args)]
+pub(super) struct MatrixArgs {
     /// The set, as `bench plan` made it
     #[arg(value_name = "TASKS")]
     pub(super) set: Utf8PathBuf,
@@ -68,9 +76,6 @@ pub(super) struct RunArgs {
     /// Where results go; there may be results of earlier runs with the same settings
     #[arg(short, long, value_name = "RUNS")]
     pub(super) output: Utf8PathBuf,
-    /// Cells at once [default: 1]
-    #[arg(short, long, value_name = "N")]
-    pub(super) jobs: Option<String>,
     /// Do those cells again that failed for reasons outside of the agent
     #[arg(long, value_enum, value_name = "WHICH")]
     pub(super) retry_failed: Option<Retry>,
@@ -85,6 +90,100 @@ pub(super) struct RunArgs {
     pub(super) timeout: Option<u64>,
     #[command(flatten)]
     pub(super) how: HowArgs,
+}
+
+impl MatrixArgs {
+    /// The words that say the same, for another process, whatever folder that is in.
+    pub(super) fn words(&self) -> Result<Vec<String>> {
+        let absolute = |path: &Utf8PathBuf| -> Result<String> {
+            Ok(path.canonicalize_utf8().map_err(Error::path("find", path))?.into_string())
+        };
+        let name = |value: Option<PossibleValue>| value.map(|v| v.get_name().to_owned()).unwrap_or_default();
+        let mut words = vec![absolute(&self.set)?, format!("--attempts={}", self.attempts)];
+        words.push(format!("--output={}", absolute(&self.output)?));
+        words.extend(self.agents.iter().map(|agent| format!("--agent={agent}")));
+        words.extend(self.retry_failed.map(|which| format!("--retry-failed={}", name(which.to_possible_value()))));
+        words.extend(self.force.iter().map(|cell| format!("--force={cell}")));
+        words.push(format!("--sandbox={}", name(self.sandbox.to_possible_value())));
+        words.extend(self.timeout.map(|seconds| format!("--timeout={seconds}")));
+        words.extend(self.how.config.as_ref().map(absolute).transpose()?.map(|file| format!("--config={file}")));
+        words.extend(self.how.words());
+        Ok(words)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) matrix: MatrixArgs,
+    /// Cells at once [default: 1; with an engine what that has room for]
+    #[arg(short, long, value_name = "N")]
+    pub(super) jobs: Option<String>,
+    /// What does the cells
+    #[arg(long, value_enum, default_value_t, value_name = "ENGINE")]
+    pub(super) engine: Engine,
+    #[command(flatten)]
+    pub(super) slurm: SlurmArgs,
+}
+
+/// What does the cells of a matrix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Engine {
+    /// This machine
+    #[default]
+    Local,
+    /// A Slurm cluster, by array jobs; TASKS and RUNS have to be in folders that its nodes see
+    Slurm,
+}
+
+/// How jobs are given to Slurm.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Slurm")]
+pub(super) struct SlurmArgs {
+    /// Something for sbatch (may be given several times), like `--sbatch=--mem=8G`
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    pub(super) sbatch: Vec<String>,
+    /// Cells that one job of an array does, one after the other
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) cells_per_job: u32,
+    /// Do not wait for the jobs; the same command without this follows them
+    #[arg(long)]
+    pub(super) detach: bool,
+    /// Write down what became of the jobs of a submission: what its last job does
+    #[arg(long, hide = true, value_name = "N")]
+    pub(super) collect: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CellArgs {
+    #[command(flatten)]
+    pub(super) matrix: MatrixArgs,
+    /// The cells, by their places in the matrix, from 0 on: `7`, or `0,3,8-11`
+    /// [default: SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX or HQ_TASK_ID of the environment]
+    #[arg(long, value_name = "I", verbatim_doc_comment)]
+    pub(super) index: Option<Indexes>,
+    /// A part of the matrix: `slice:M/N` is every N-th cell, `hash:M/N` all cells of every N-th task
+    #[arg(long, value_name = "PART", conflicts_with = "index")]
+    pub(super) partition: Option<Partition>,
+    /// Build what the cells need, and do none
+    #[arg(long)]
+    pub(super) prepare: bool,
+    /// Where projects are built [default: RUNS/build]; a disk of the machine's own is quicker than a network's
+    #[arg(long, value_name = "DIR")]
+    pub(super) build_dir: Option<Utf8PathBuf>,
+    /// Cells at once [default: 1]
+    #[arg(short, long, value_name = "N")]
+    pub(super) jobs: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MergeArgs {
+    /// Folders of runs of one matrix
+    #[arg(value_name = "RUNS", required = true)]
+    pub(super) from: Vec<Utf8PathBuf>,
+    /// Where all of it goes; there may be results already
+    #[arg(short, long, value_name = "RUNS")]
+    pub(super) output: Utf8PathBuf,
 }
 
 /// Which cells are done again.

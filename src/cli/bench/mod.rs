@@ -1,9 +1,16 @@
 //! `cargo gistify bench`: benchmarks of coding agents.
 
 pub(super) mod args;
+mod cell;
+mod cells;
+mod matrix;
+mod merge;
 mod plan;
+mod progress;
 mod report;
+mod room;
 mod run;
+mod slurm;
 
 use super::shell::Shell;
 use args::{BenchArgs, BenchCommand};
@@ -15,5 +22,7 @@ pub(super) fn bench(args: &BenchArgs, cargo_words: &[String], shell: &Shell) -> 
         BenchCommand::Plan(args) => plan::plan(args, cargo_words, shell),
         BenchCommand::Report(args) => report::report(args),
         BenchCommand::Run(args) => run::run(args, shell),
+        BenchCommand::Cell(args) => cell::cell(args, shell),
+        BenchCommand::Merge(args) => merge::merge(args, shell),
     }
 }
