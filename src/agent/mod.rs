@@ -65,13 +65,15 @@ pub enum Ended {
     NoKey(String),
     /// The agent could not be started.
     NotStarted(String),
+    /// The machine, or the job that it ran in, had less memory than the agent may use.
+    MachineMemory,
 }
 
 impl Ended {
     /// Whether it is no fault of the agent's: such an attempt says nothing about it and may be made again.
     #[must_use]
     pub fn is_infrastructure(&self) -> bool {
-        matches!(self, Ended::ModelUnavailable(_) | Ended::NoKey(_) | Ended::NotStarted(_))
+        matches!(self, Ended::ModelUnavailable(_) | Ended::NoKey(_) | Ended::NotStarted(_) | Ended::MachineMemory)
     }
 
     /// It for people.
@@ -87,6 +89,7 @@ impl Ended {
             Ended::ModelUnavailable(how) => format!("its model could not be reached: {how}"),
             Ended::NoKey(how) => format!("its key was refused: {how}"),
             Ended::NotStarted(how) => format!("it could not be started: {how}"),
+            Ended::MachineMemory => "the machine, or the job that it ran in, had too little memory".into(),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::stream::{Parser, Reader};
 use super::{AgentLimits, Ended, Heard};
 use crate::error::{Error, Result};
 use crate::process::{Limits, Output, run_watched};
-use crate::sandbox::{Kind, Policy, ResourceLimits, Sandbox, certificates};
+use crate::sandbox::{Breach, Kind, Policy, ResourceLimits, Sandbox, certificates};
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use std::process::Command;
@@ -165,9 +165,8 @@ pub fn attempt(
         return Err(Error::Setup(format!("the sandbox {} could not start the agent: {fault}{said}", sandbox.kind().name())));
     }
     let traffic = relay.map(|relay| relay.traffic());
-    let breach = report.breach.map(|b| b.name().to_owned());
     let steps = heard.agent_steps() > options.limits.steps || traffic.as_ref().is_some_and(|t| t.used_up);
-    let mut ended = ended(&output, &heard, traffic.as_ref(), breach, steps, bridged.is_some(), spec.kind);
+    let mut ended = ended(&output, &heard, traffic.as_ref(), report.breach, steps, bridged.is_some(), spec.kind);
     if let Ended::Failed(said) | Ended::ModelUnavailable(said) | Ended::NoKey(said) | Ended::NotStarted(said) = &mut ended {
         *said = without_secrets(said, &spec.secrets);
     }
@@ -239,7 +238,7 @@ fn ended(
     output: &Output,
     heard: &Heard,
     traffic: Option<&Traffic>,
-    breach: Option<String>,
+    breach: Option<Breach>,
     steps: bool,
     bridged: bool,
     kind: AgentKind,
@@ -251,8 +250,13 @@ fn ended(
         // An agent that waits for an endpoint which is down has used up no time of its own.
         return traffic.and_then(|t| t.last_fault.clone()).unwrap_or(Ended::TimeLimit);
     }
-    if let Some(limit) = breach.or_else(|| output.truncated.then(|| "output limit".to_owned())) {
-        return Ended::ResourceLimit(limit);
+    let limit = match breach {
+        Some(Breach::Machine) => return Ended::MachineMemory,
+        Some(breach) => Some(breach.name()),
+        None => output.truncated.then_some("output limit"),
+    };
+    if let Some(limit) = limit {
+        return Ended::ResourceLimit(limit.to_owned());
     }
     // Over the Agent Client Protocol some say that they are done whatever has become of their last request.
     let said_well = match heard.ended {

@@ -63,15 +63,8 @@ impl Cgroup {
 
     /// The limit that the kernel had to enforce.
     pub(super) fn breach(&self) -> Option<Breach> {
-        let events = [
-            ("memory.events", "oom_kill", Breach::Memory),
-            ("memory.oom_control", "oom_kill", Breach::Memory),
-            ("pids.events", "max", Breach::Processes),
-        ];
-        let hit = |(file, name, _): &&(&str, &str, Breach)| {
-            self.0.iter().filter_map(|g| read_to_string(g.dir.join(file)).ok()).any(|text| count(&text, name) > 0)
-        };
-        events.iter().find(hit).map(|(_, _, breach)| *breach)
+        let dirs: Vec<&Path> = self.0.iter().map(|group| group.dir.as_path()).collect();
+        breach(&dirs)
     }
 
     /// All processes in it.
@@ -79,6 +72,19 @@ impl Cgroup {
         let lists = self.0.iter().filter_map(|g| read_to_string(g.dir.join("cgroup.procs")).ok());
         lists.flat_map(|list| list.lines().filter_map(|l| l.parse().ok()).collect::<Vec<_>>()).collect()
     }
+}
+
+/// The limit that the kernel had to enforce on groups.
+fn breach(dirs: &[&Path]) -> Option<Breach> {
+    let read = |file: &str| dirs.iter().find_map(|dir| read_to_string(dir.join(file)).ok());
+    let events = |file: &str, name: &str| read(file).map_or(0, |text| count(&text, name));
+    if events("memory.events", "oom_kill") + events("memory.oom_control", "oom_kill") > 0 {
+        // A group that never came to its limit had to pay for one above it.
+        let failures = read("memory.failcnt").and_then(|n| n.trim().parse().ok()).unwrap_or(0);
+        let own = events("memory.events", "max") + failures;
+        return Some(if own > 0 { Breach::Memory } else { Breach::Machine });
+    }
+    (events("pids.events", "max") > 0).then_some(Breach::Processes)
 }
 
 /// The value behind a name, of lines of names and values.
@@ -153,6 +159,25 @@ fn hierarchy(mounts: &str, own: &str, controller: Option<&str>) -> Option<Hierar
 #[cfg(test)]
 mod unit {
     use super::*;
+
+    #[test]
+    fn memory_is_the_machines_where_the_limit_was_never_reached() {
+        let group = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| std::fs::write(group.path().join(file), text).unwrap();
+        let seen = || breach(&[group.path()]);
+        assert_eq!(seen(), None);
+        write("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
+        write("memory.failcnt", "0\n");
+        assert_eq!(seen(), Some(Breach::Machine));
+        write("memory.failcnt", "7\n");
+        assert_eq!(seen(), Some(Breach::Memory));
+        std::fs::remove_file(group.path().join("memory.oom_control")).unwrap();
+        write("memory.failcnt", "0\n");
+        write("memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 0\n");
+        assert_eq!(seen(), Some(Breach::Machine));
+        write("memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 2\noom_group_kill 1\n");
+        assert_eq!(seen(), Some(Breach::Memory));
+    }
 
     #[test]
     fn what_a_supervisor_of_the_same_number_left_is_taken_over_or_stepped_aside_from() {

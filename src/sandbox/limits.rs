@@ -66,6 +66,8 @@ pub enum Breach {
     FileSize,
     /// [`ResourceLimits::disk_bytes`].
     Disk,
+    /// None of ours: the machine, or the job that this runs in, had less memory than was allowed here.
+    Machine,
 }
 
 impl Breach {
@@ -78,6 +80,7 @@ impl Breach {
             Breach::Processes => "process limit",
             Breach::FileSize => "file size limit",
             Breach::Disk => "disk limit",
+            Breach::Machine => "memory of the machine or of its job",
         }
     }
 }

@@ -77,6 +77,10 @@ impl<'s> CleanRoom<'s> {
             Some(fault) => {
                 Err(Error::Setup(format!("the sandbox {} could not start a command: {fault}", self.kind().name())))
             }
+            None if report.breach == Some(Breach::Machine) => Err(Error::Setup(
+                "a process was ended since the machine, or the job that this runs in, has too little memory; give it more"
+                    .into(),
+            )),
             None => Ok((output, report.breach)),
         }
     }

@@ -241,3 +241,65 @@ fn a_cell_that_fails_outside_of_the_agent_does_not_count_and_can_be_done_again()
     again.extend(["--retry-failed", "infra"]);
     bench.project.gistify(&again).assert_code(0).assert_says("3 of 3 to do");
 }
+
+#[test]
+fn cells_done_by_several_processes_are_joined_and_what_is_missing_is_told() {
+    let bench = Bench::new();
+    let two = ["a", "b"].map(|name| bench.project.beside(name));
+    let config = format!("--config={}", bench.config);
+    let cell = |runs: &Utf8Path, more: &[&str]| {
+        let args = ["bench", "cell", bench.set.as_str(), "--agent=noop", "--agent=builtin", "-o", runs.as_str(), &config];
+        bench.project.gistify(args.iter().chain(more))
+    };
+    cell(&two[0], &["--partition", "slice:1/2"]).assert_code(0).assert_says("3 of 3 to do");
+    cell(&two[0], &["--partition", "slice:1/2"]).assert_code(0).assert_says("0 of 3 to do");
+    cell(&two[1], &["--index", "1,3"]).assert_code(0).assert_says("2 of 2 to do");
+    let merge = |more: &[&str]| {
+        let args = ["bench", "merge", two[0].as_str(), two[1].as_str(), "-o", bench.runs.as_str()];
+        bench.project.gistify(args.iter().chain(more))
+    };
+    // Tasks in the order of their ids, of each the agents in the order of their names.
+    let manifest = json(&bench.set.join("manifest.json"));
+    let last = manifest["tasks"].as_object().unwrap().keys().next_back().unwrap().clone();
+    merge(&[])
+        .assert_code(96)
+        .assert_says(&format!("1 of 6 cells are missing; `bench run` with `-o {}` does them: {last}/noop/1", bench.runs));
+    assert_eq!(bench.cells().len(), 5);
+    // An engine says by a variable which cell it is.
+    let args = ["bench", "cell", bench.set.as_str(), "--agent=noop", "--agent=builtin", "-o", two[1].as_str(), &config];
+    let output = bench.project.command(&args).env("JOB_COMPLETION_INDEX", "5").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    merge(&[]).assert_code(0).assert_says("Merged 1 cells").assert_says("all 6 cells are there");
+    let (name, (cell_there, _)) = bench.cells().into_iter().find(|(name, _)| name.contains("/builtin/")).unwrap();
+    assert_eq!(cell_there["verdict"].as_str(), Some("ok"));
+    let place = bench.runs.join("cells").join(name);
+    let gist = json(&place.join("result.json"))["gist"].as_str().unwrap().to_owned();
+    assert!(gist.starts_with(place.as_str()) && Utf8Path::new(&gist).is_file(), "{gist}");
+    let report = bench.project.gistify(["bench", "report", bench.runs.as_str()]);
+    report.assert_code(0);
+    cell(&two[0], &["--index", "6"]).assert_code(2).assert_says("there is no cell 6: they go from 0 to 5");
+    cell(&two[0], &["--partition", "slice:3/2"]).assert_code(2);
+    cell(&two[0], &[]).assert_code(2).assert_says("which cells? Pass `--index I`");
+    cell(&two[0], &["--index", "0", "--agent-steps", "7"]).assert_code(2).assert_says("agents.noop.steps: 50 before, 7 now");
+    bench
+        .project
+        .gistify(["bench", "merge", two[0].as_str(), "nowhere", "-o", "x"])
+        .assert_code(2)
+        .assert_says("there are no results in nowhere");
+}
+
+#[test]
+fn two_processes_at_the_same_cells_do_each_once() {
+    let bench = Bench::new();
+    let config = format!("--config={}", bench.config);
+    let runs = format!("--output={}", bench.runs);
+    let args = ["bench", "cell", bench.set.as_str(), "--agent=noop", "--attempts=20", &runs, &config, "--index=0-59"];
+    let children = [(); 2].map(|()| bench.project.command(&args).stderr(std::process::Stdio::piped()).spawn().unwrap());
+    let said = children.map(|child| {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    });
+    let done = said.map(|text| text.lines().filter(|line| line.trim_start().starts_with("Cell ")).count());
+    assert_eq!((done.iter().sum::<usize>(), bench.cells().len()), (60, 60));
+}

@@ -30,6 +30,7 @@ mod project;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
+mod slurm;
 mod tree;
 mod verify;
 mod wrappers;

@@ -367,6 +367,6 @@ fn bounded(ended: Ended) -> Ended {
         Ended::ModelUnavailable(why) => Ended::ModelUnavailable(cut(why)),
         Ended::NoKey(why) => Ended::NoKey(cut(why)),
         Ended::NotStarted(why) => Ended::NotStarted(cut(why)),
-        short @ (Ended::Done | Ended::StepLimit | Ended::TimeLimit | Ended::ContextLimit) => short,
+        short @ (Ended::Done | Ended::StepLimit | Ended::TimeLimit | Ended::ContextLimit | Ended::MachineMemory) => short,
     }
 }

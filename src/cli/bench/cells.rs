@@ -218,6 +218,12 @@ impl Claim {
     }
 }
 
+/// Whether some process does that cell now.
+pub(super) fn is_claimed(runs: &Utf8Path, id: &CellId) -> bool {
+    let file = File::open(runs.join("claims").join(id.name().replace('/', ".")));
+    file.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
 impl Drop for Claim {
     fn drop(&mut self) {
         // Who has opened it meanwhile sees that the cell is over.

@@ -6,7 +6,7 @@
 use super::super::parallel::workers;
 use super::super::shell::Shell;
 use super::args::{Engine, RunArgs};
-use super::cells::Doer;
+use super::cells::{Doer, is_claimed};
 use super::matrix::{Matrix, Others};
 use super::progress::Progress;
 use super::room::{Room, sweep};
@@ -51,7 +51,13 @@ pub(super) fn local(matrix: &Matrix<'_>, todo: &[&CellId], jobs: usize, build: &
 
 /// Says which of these cells could not be done.
 pub(super) fn all_there(matrix: &Matrix<'_>, cells: &[&CellId], shell: &Shell) -> Result<u8> {
-    let missing: Vec<String> = cells.iter().filter(|id| matrix.over(id).is_none()).map(|id| id.name()).collect();
+    let (elsewhere, missing): (Vec<&CellId>, Vec<&CellId>) =
+        cells.iter().copied().filter(|id| matrix.over(id).is_none()).partition(|id| is_claimed(&matrix.runs, id));
+    if !elsewhere.is_empty() {
+        shell.status("Elsewhere", &format!("{} cells are being done by other processes", elsewhere.len()));
+    }
+    // What was being done a moment ago may be over now.
+    let missing: Vec<String> = missing.into_iter().filter(|id| matrix.over(id).is_none()).map(CellId::name).collect();
     if missing.is_empty() {
         return Ok(ExitCode::Verified as u8);
     }

@@ -25,8 +25,8 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often Slurm is asked.
-const POLL: Duration = Duration::from_secs(2);
+/// How often Slurm is asked: more often at first, since short jobs are soon over.
+const POLL: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 /// How long Slurm may fail to answer.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Jobs of an array where Slurm does not say how many there may be: its own default.
@@ -46,7 +46,13 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
         let mut own = Submitted::load(&folder.join(number.to_string()))?;
         let now = asked(&own.submission.jobs())?.unwrap_or_default();
         own.see(&now)?;
-        own.collect(&matrix, shell)?;
+        if own.is_over(&now) {
+            own.collect(&matrix, shell)?;
+        } else {
+            // A job that is to begin anew counts as ended for the one that waits for it.
+            own.submission.collector = Some(collector(args, &own, "--begin=now+60")?);
+            own.save()?;
+        }
         return Ok(ExitCode::Verified as u8);
     }
     let lock = File::create(folder.join("lock")).map_err(Error::path("write to", &folder))?;
@@ -69,7 +75,7 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
     shell.status("Cells", &what);
     let before: BTreeMap<&CellId, Option<(u64, u64)>> = due.iter().map(|(_, id)| (*id, mark(&matrix, id))).collect();
     if !todo.is_empty() {
-        followed.push(submit(args, &matrix, &folder, &todo, shell)?);
+        followed.push(submit(args, &folder, &todo, shell)?);
     }
     let numbers: Vec<String> = followed.iter().flat_map(|s| s.submission.jobs()).map(|n| n.to_string()).collect();
     if args.slurm.detach {
@@ -114,7 +120,8 @@ fn follow(
 ) -> Result<()> {
     let numbers: Vec<u64> = followed.iter().flat_map(|s| s.submission.jobs()).collect();
     let mut left: BTreeSet<&CellId> = before.keys().copied().collect();
-    let mut heard = Instant::now();
+    let begun = Instant::now();
+    let mut heard = begun;
     loop {
         let now = match asked(&numbers) {
             Ok(now) => now,
@@ -143,7 +150,7 @@ fn follow(
                 return Ok(());
             }
         }
-        let until = Instant::now() + POLL;
+        let until = Instant::now() + (begun.elapsed() / 20).clamp(POLL.0, POLL.1);
         while Instant::now() < until {
             interrupt::check()?;
             std::thread::sleep(Duration::from_millis(50));
@@ -193,6 +200,10 @@ impl Submitted {
         })?;
         let seen = std::fs::read(dir.join(STATES)).ok().and_then(|b| serde_json::from_slice(&b).ok()).unwrap_or_default();
         Ok(Submitted { dir: dir.to_owned(), submission, seen })
+    }
+
+    fn save(&self) -> Result<()> {
+        write_json(&self.dir.join(SUBMISSION), &self.submission)
     }
 
     /// Those of which it is not yet written down what became of them.
@@ -318,13 +329,7 @@ fn numbers(folder: &Utf8Path) -> Vec<u32> {
 }
 
 /// Gives cells, with their indexes, to Slurm: a job that builds the projects, arrays that do the cells, and one that collects.
-fn submit(
-    args: &RunArgs,
-    matrix: &Matrix<'_>,
-    folder: &Utf8Path,
-    todo: &[(usize, &CellId)],
-    shell: &Shell,
-) -> Result<Submitted> {
+fn submit(args: &RunArgs, folder: &Utf8Path, todo: &[(usize, &CellId)], shell: &Shell) -> Result<Submitted> {
     let number = numbers(folder).last().map_or(1, |n| n + 1);
     let dir = folder.join(number.to_string());
     std::fs::create_dir_all(dir.join("logs")).map_err(Error::path("make the directory", &dir))?;
@@ -336,8 +341,7 @@ fn submit(
     let ids = groups.iter().map(|group| group.iter().map(|(_, id)| (*id).clone()).collect()).collect();
     let mut submission = Submission { groups: ids, ..Submission::default() };
     let save = |submission: &Submission| write_json(&dir.join(SUBMISSION), submission);
-    let name = format!("gistify-bench-{}-{number}", &digest([matrix.runs.as_str()])[..8]);
-    let sbatch = |words: &[String]| sbatch(&name, &dir, &args.slurm.sbatch, words);
+    let sbatch = |words: &[String]| sbatch(&name_of(&dir), &dir, &args.slurm.sbatch, words);
     save(&submission)?;
     let prepare = sbatch(&[format!("--output={dir}/logs/%j.log"), script_of(&dir), "prepare".into()])?;
     submission.prepare = Some(prepare);
@@ -358,16 +362,24 @@ fn submit(
         save(&submission)?;
     }
     let arrays: Vec<String> = submission.arrays.iter().map(|a| a.job.to_string()).collect();
-    let collector = [
-        format!("--output={dir}/logs/%j.log"),
-        format!("--dependency=afterany:{}", arrays.join(":")),
-        script_of(&dir),
-        "collect".into(),
-    ];
-    submission.collector = Some(sbatch(&collector)?);
-    save(&submission)?;
+    let mut submitted = Submitted { dir, submission, seen: BTreeMap::new() };
+    let after = format!("--dependency=afterany:{}", arrays.join(":"));
+    submitted.submission.collector = Some(collector(args, &submitted, &after)?);
+    submitted.save()?;
     shell.status("Submitted", &format!("{} cells as {} jobs of arrays {}", todo.len(), groups.len(), arrays.join(" ")));
-    Ok(Submitted { dir, submission, seen: BTreeMap::new() })
+    Ok(submitted)
+}
+
+/// Submits the job that writes down what became of the others.
+fn collector(args: &RunArgs, submitted: &Submitted, when: &str) -> Result<u64> {
+    let dir = &submitted.dir;
+    let words = [format!("--output={dir}/logs/%j.log"), when.to_owned(), script_of(dir), "collect".into()];
+    sbatch(&name_of(dir), dir, &args.slurm.sbatch, &words)
+}
+
+/// What jobs of a submission are called.
+fn name_of(dir: &Utf8Path) -> String {
+    format!("gistify-bench-{}", &digest([dir.as_str()])[..8])
 }
 
 fn script_of(dir: &Utf8Path) -> String {
