@@ -8,7 +8,10 @@
 pub mod cell;
 pub mod consider;
 pub mod harbor;
+pub mod html;
 pub mod job;
+pub mod junit;
+pub mod kept;
 pub mod order;
 pub mod render;
 pub mod set;

@@ -1,13 +1,13 @@
 //! A summary as text: for a terminal, as Markdown, as CSV.
 
-use super::summary::{AgentRow, Pair, Summary};
+use super::summary::{About, AgentRow, Axis, Correlation, Pair, Quarter, Summary};
 use std::fmt::Write;
 
 /// The columns of the table of agents.
 const COLUMNS: [&str; 10] =
     ["agent", "cells", "ok", "rate", "95% interval", "fidelity", "existence", "execution", "test F1", "cost"];
 
-fn share(value: Option<f64>) -> String {
+pub(super) fn share(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), |v| format!("{:.1}%", 100.0 * v))
 }
 
@@ -34,12 +34,21 @@ fn row(agent: &AgentRow) -> [String; 10] {
 fn more(agent: &AgentRow) -> Vec<String> {
     let listed = |items: Vec<String>| items.join(", ");
     let mut out = Vec::new();
+    if agent.execution == Some(true) {
+        out.push("it could run code".to_owned());
+    }
     if agent.pass_at.len() > 1 {
         out.push(listed(agent.pass_at.iter().map(|(k, rate)| format!("pass@{k} {}", share(Some(*rate)))).collect()));
     }
     if !agent.faults.is_empty() {
         let faults = agent.faults.iter().map(|(fault, n)| format!("{n} {fault}")).collect();
         out.push(format!("faults: {}", listed(faults)));
+    }
+    if let Some(size) = agent.size_to_gold {
+        out.push(format!("verified gists have {size:.2} code lines for each of the gold solution's, in the median"));
+    }
+    if let Some(Correlation { coefficient, interval: (low, high), cells }) = agent.test_f1_with_success {
+        out.push(format!("test F1 and success: r = {coefficient:.2} (95% {low:.2} to {high:.2}, {cells} cells)"));
     }
     if let Some(steps) = agent.steps {
         out.push(format!("{steps:.1} steps a cell, {} at the step limit", share(agent.max_steps_rate)));
@@ -58,9 +67,40 @@ fn more(agent: &AgentRow) -> Vec<String> {
 
 fn pair(pair: &Pair) -> String {
     let Pair { first, second, cells, only_first, only_second, p_value } = pair;
+    let p = if *p_value < 0.0001 { "p < 0.0001".to_owned() } else { format!("p = {p_value:.4}") };
     format!(
-        "{first} and {second}: of {cells} cells {only_first} ok for {first} alone, {only_second} for {second} alone, p = {p_value:.4}"
+        "{first} and {second}: of {cells} cells {only_first} ok for {first} alone, {only_second} for {second} alone, {p}"
     )
+}
+
+/// What was run, as one line.
+fn about(summary: &Summary) -> String {
+    let About { set, tool, toolchain, sandbox, tasks, projects, missing } = &summary.about;
+    let mut facts = vec![format!("{} cells", summary.cells.len())];
+    if *tasks > 0 {
+        facts.push(format!("{tasks} tasks of {projects} projects"));
+    }
+    facts.extend(set.as_ref().map(|set| format!("set {}", set.chars().take(12).collect::<String>())));
+    facts.extend(
+        [("tool", tool), ("rustc", toolchain), ("sandbox", sandbox)]
+            .iter()
+            .filter_map(|(name, value)| value.as_ref().map(|value| format!("{name} {value}"))),
+    );
+    if *missing > 0 {
+        facts.push(format!("{missing} cells are MISSING"));
+    }
+    facts.join(", ")
+}
+
+/// A measure's table: the agents by quarters of the tasks.
+fn by_difficulty(axis: &Axis, agents: &[AgentRow]) -> Vec<Vec<String>> {
+    let range = |q: &Quarter| if q.from == q.to { q.to.to_string() } else { format!("{}-{}", q.from, q.to) };
+    let head = std::iter::once(format!("ok by {}", axis.measure.replace('_', " "))).chain(axis.quarters.iter().map(range));
+    let row = |agent: &AgentRow| {
+        let shares = axis.quarters.iter().map(|q| share(q.agents.get(&agent.name).and_then(|s| s.rate)));
+        std::iter::once(agent.name.clone()).chain(shares).collect()
+    };
+    std::iter::once(head.collect()).chain(agents.iter().map(row)).collect()
 }
 
 /// Rows as lines, whose columns stand below each other: the first to the left, the others to the right.
@@ -85,7 +125,8 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
 pub fn human(summary: &Summary) -> String {
     let rows: Vec<Vec<String>> =
         std::iter::once(COLUMNS.map(str::to_owned)).chain(summary.agents.iter().map(row)).map(Vec::from).collect();
-    let mut out = aligned(&rows);
+    let mut out = format!("{}\n\n", about(summary));
+    out += &aligned(&rows);
     for agent in &summary.agents {
         let _ = writeln!(out, "\n{}", agent.name);
         for line in more(agent) {
@@ -98,6 +139,9 @@ pub fn human(summary: &Summary) -> String {
             let _ = writeln!(out, "{}", pair(both));
         }
     }
+    for axis in &summary.difficulty {
+        let _ = write!(out, "\n{}", aligned(&by_difficulty(axis, &summary.agents)));
+    }
     out
 }
 
@@ -106,7 +150,8 @@ pub fn human(summary: &Summary) -> String {
 pub fn markdown(summary: &Summary) -> String {
     let line =
         |cells: &[String]| format!("| {} |\n", cells.iter().map(|c| c.replace('|', "\\|")).collect::<Vec<_>>().join(" | "));
-    let mut out = line(&COLUMNS.map(str::to_owned));
+    let mut out = format!("{}.\n\n", about(summary));
+    out += &line(&COLUMNS.map(str::to_owned));
     out += &format!("|{}\n", "---|".repeat(COLUMNS.len()));
     summary.agents.iter().for_each(|agent| out += &line(&row(agent)));
     for agent in &summary.agents {
@@ -116,6 +161,13 @@ pub fn markdown(summary: &Summary) -> String {
         out.push('\n');
         for both in &summary.pairs {
             let _ = writeln!(out, "- {}", pair(both));
+        }
+    }
+    for axis in &summary.difficulty {
+        for (i, row) in by_difficulty(axis, &summary.agents).iter().enumerate() {
+            out += if i == 0 { "\n" } else { "" };
+            out += &line(row);
+            out += &if i == 0 { format!("|{}\n", "---|".repeat(row.len())) } else { String::new() };
         }
     }
     let names: Vec<String> = summary.agents.iter().map(|agent| agent.name.clone()).collect();
@@ -167,6 +219,7 @@ mod unit {
     use super::*;
     use crate::agent::{Ended, ToolKind, Usage};
     use crate::bench::cell::{Cell, CellId, SCHEMA};
+    use crate::bench::summary::Runs;
     use crate::report::Metrics;
 
     fn cell(task: &str, agent: &str, attempt: u32, verdict: &str) -> Cell {
@@ -199,7 +252,7 @@ mod unit {
             cell("c", "so, so", 1, "no-gist"),
             cell("c", "so, so", 2, "time-out"),
         ];
-        Summary::of([good, bad].concat())
+        Summary::of(Runs { cells: [good, bad].concat(), ..Runs::default() })
     }
 
     #[test]

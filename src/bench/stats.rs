@@ -63,6 +63,45 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (n > 0).then(|| sum / n as f64)
 }
 
+/// The median; `None` of nothing.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = if values.len() % 2 == 0 { values[values.len() / 2 - 1] } else { upper };
+    Some(f64::midpoint(lower, upper))
+}
+
+/// How two figures go together: Pearson's coefficient (of a figure and a success it is the point-biserial one), with its 95% interval by Fisher's
+/// transformation (1915); `None` of fewer than four pairs, or where one of the figures never changes.
+///
+/// ```
+/// use cargo_gistify::bench::stats::correlation;
+/// let (r, (low, high)) = correlation(&[(0.1, 0.0), (0.4, 0.0), (0.5, 1.0), (0.9, 1.0), (0.8, 1.0)]).unwrap();
+/// assert!((r - 0.825).abs() < 0.001 && (low + 0.211).abs() < 0.001 && (high - 0.988).abs() < 0.001);
+/// ```
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "counts of cells are small")]
+pub fn correlation(pairs: &[(f64, f64)]) -> Option<(f64, (f64, f64))> {
+    const Z: f64 = 1.959_963_985;
+    let n = pairs.len();
+    if n < 4 {
+        return None;
+    }
+    let (x, y) = (mean(pairs.iter().map(|p| p.0))?, mean(pairs.iter().map(|p| p.1))?);
+    let sum = |f: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(f).sum::<f64>();
+    let (xx, yy) = (sum(&|p| (p.0 - x).powi(2)), sum(&|p| (p.1 - y).powi(2)));
+    let spread = (xx * yy).sqrt();
+    if spread <= f64::EPSILON {
+        return None;
+    }
+    let r = (sum(&|p| (p.0 - x) * (p.1 - y)) / spread).clamp(-1.0, 1.0);
+    let half = Z / ((n - 3) as f64).sqrt();
+    let z = r.clamp(-0.999_999, 0.999_999).atanh();
+    Some((r, ((z - half).tanh(), (z + half).tanh())))
+}
+
 #[cfg(test)]
 mod unit {
     use super::*;
@@ -93,6 +132,21 @@ mod unit {
         // 2 * (1 + 10) / 2^10
         assert!(near(mcnemar(1, 9), 0.0215), "{}", mcnemar(1, 9));
         assert!(mcnemar(0, 5000) < 1e-6 && mcnemar(2400, 2600) > 0.004);
+    }
+
+    #[test]
+    fn figures_that_go_together_have_one_and_others_have_none() {
+        let line: Vec<(f64, f64)> = (0..10).map(|n| (f64::from(n), f64::from(2 * n))).collect();
+        assert!(near(correlation(&line).unwrap().0, 1.0));
+        let against: Vec<(f64, f64)> = line.iter().map(|(x, y)| (*x, -y)).collect();
+        assert!(near(correlation(&against).unwrap().0, -1.0));
+        assert_eq!(correlation(&line[..3]), None);
+        assert_eq!(correlation(&[(1.0, 0.0), (1.0, 1.0), (1.0, 0.0), (1.0, 1.0)]), None);
+    }
+
+    #[test]
+    fn a_median_is_the_middle() {
+        assert_eq!((median([]), median([3.0, 1.0, 2.0]), median([4.0, 1.0, 2.0, 3.0])), (None, Some(2.0), Some(2.5)));
     }
 
     #[test]

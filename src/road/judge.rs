@@ -104,10 +104,8 @@ impl Session<'_> {
         let replayed = self.is_replayed(&verified, &original, &entry, &layout, coverage);
         let flags = replayed.then_some(Flag::NothingOfTheProjectRan).into_iter().collect();
         let sandbox = verified.run.as_ref().map(|run| run.sandbox);
-        let explanation = match options.explain {
-            true => Some(self.explain(gist, &layout, verified.run.as_ref())?),
-            false => None,
-        };
+        // Of a gist that is no Rust there is nothing to explain; its verdict says that.
+        let explanation = options.explain.then(|| self.explain(gist, &layout, verified.run.as_ref()).ok()).flatten();
         Ok(Judged { explanation, sandbox, verified, metrics, flags, stages, rustc_calls: compiler.calls() })
     }
 

@@ -8,6 +8,8 @@ mod figures;
 mod host;
 pub mod judge;
 mod original;
+#[cfg(feature = "agents")]
+mod pieces;
 
 use crate::bundle::{Bundle, bundle};
 use crate::compile::Compiler;

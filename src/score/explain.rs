@@ -11,7 +11,7 @@ use super::existence::{Found, Index, Options};
 use crate::source::map::{line_starts, position};
 use crate::trace::{Coverage, Region};
 use camino::Utf8PathBuf;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ impl<'a> Run<'a> {
 }
 
 /// A line of one of the project's files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The file.
     pub file: Utf8PathBuf,
@@ -81,7 +81,7 @@ pub struct ExplainedLine {
 }
 
 /// What line execution says of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LineState {
     /// It is not in the text that ran.

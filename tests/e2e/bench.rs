@@ -267,7 +267,7 @@ fn cells_done_by_several_processes_are_joined_and_what_is_missing_is_told() {
     assert_eq!(bench.cells().len(), 5);
     // An engine says by a variable which cell it is.
     let args = ["bench", "cell", bench.set.as_str(), "--agent=noop", "--agent=builtin", "-o", two[1].as_str(), &config];
-    let output = bench.project.command(&args).env("JOB_COMPLETION_INDEX", "5").output().unwrap();
+    let output = bench.project.command(args).env("JOB_COMPLETION_INDEX", "5").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     merge(&[]).assert_code(0).assert_says("Merged 1 cells").assert_says("all 6 cells are there");
     let (name, (cell_there, _)) = bench.cells().into_iter().find(|(name, _)| name.contains("/builtin/")).unwrap();
@@ -294,7 +294,7 @@ fn two_processes_at_the_same_cells_do_each_once() {
     let config = format!("--config={}", bench.config);
     let runs = format!("--output={}", bench.runs);
     let args = ["bench", "cell", bench.set.as_str(), "--agent=noop", "--attempts=20", &runs, &config, "--index=0-59"];
-    let children = [(); 2].map(|()| bench.project.command(&args).stderr(std::process::Stdio::piped()).spawn().unwrap());
+    let children = [(); 2].map(|()| bench.project.command(args).stderr(std::process::Stdio::piped()).spawn().unwrap());
     let said = children.map(|child| {
         let output = child.wait_with_output().unwrap();
         assert!(output.status.success(), "{output:?}");

@@ -59,6 +59,10 @@ pub(super) enum Format {
     Json,
     /// A line a cell
     Csv,
+    /// A test suite an agent, for CI servers
+    Junit,
+    /// One page that stands alone, with every gist beside its original
+    Html,
 }
 
 /// What a matrix is made of.

@@ -13,6 +13,7 @@ use cargo_gistify::agent::place::Template;
 use cargo_gistify::agent::record::hidden;
 use cargo_gistify::bench::cell::{CELL, Cell, CellId};
 use cargo_gistify::bench::job::Job;
+use cargo_gistify::bench::kept::{self, LINES, ORIGINAL};
 use cargo_gistify::bench::set::{TestName, write_json};
 use cargo_gistify::error::{Error, Result};
 use cargo_gistify::report::{Cost, Report, TestId};
@@ -142,6 +143,7 @@ impl Doer<'_> {
         }
         self.progress.begins(id);
         forget_parsed();
+        self.keep_task(id, shared, task)?;
         let begun = Instant::now();
         let room = self.room.join(id.name().replace('/', "."));
         std::fs::create_dir_all(&room).map_err(Error::path("make the directory", &room))?;
@@ -154,7 +156,7 @@ impl Doer<'_> {
                     asking,
                     ignored: false,
                     timeout: matrix.args.timeout.map(Duration::from_secs),
-                    explain: false,
+                    explain: true,
                     server: shared.server.to_vec(),
                     project,
                     sandbox: &matrix.sandbox,
@@ -168,6 +170,7 @@ impl Doer<'_> {
             Err(e) if ends_the_run(&e) => return Err(e),
             Err(e) => (Report::failed(TestId::new(shared.target, task), &e, Cost::default()), true),
         };
+        let secrets = asking.map(|(asking, _)| asking.spec.secrets.as_slice()).unwrap_or_default();
         report.cost.wall_s = begun.elapsed().as_secs_f64();
         report.gist = report.gist.and_then(|gist| Some(place.join(gist.file_name()?)));
         if let Some(attempt) = &mut report.attempt {
@@ -175,14 +178,37 @@ impl Doer<'_> {
             // All that it says is in the result, with its true place.
             let _ = std::fs::remove_file(room.join("attempt.json"));
         }
+        if let Some(explanation) = report.explanation.take() {
+            write_json(&room.join(LINES), &hidden(&kept::lines(&explanation), secrets)?)?;
+        }
         let job = Job::of(|name| std::env::var(name).ok());
         let cell = Cell { job, ..Cell::of(id.clone(), &report, failed) };
-        let secrets = asking.map(|(asking, _)| asking.spec.secrets.as_slice()).unwrap_or_default();
         write_json(&room.join("result.json"), &hidden(&report, secrets)?)?;
         write_json(&room.join(CELL), &hidden(&cell, secrets)?)?;
         put_in_place(&room, &place)?;
         self.progress.over(&cell);
         Ok(())
+    }
+
+    /// Keeps what a report shows of a task, once.
+    fn keep_task(&self, id: &CellId, shared: &Target<'_>, task: &Task) -> Result<()> {
+        let matrix = self.matrix;
+        let original = matrix.runs.join("tasks").join(&id.task).join(ORIGINAL);
+        if original.exists() {
+            return Ok(());
+        }
+        let gold = matrix.set.join("tasks").join(&id.task).join("solution/gist.rs");
+        let gold = std::fs::read_to_string(&gold).map_err(Error::path("read", &gold))?;
+        match shared.session.pieces(task, &gold, matrix.args.timeout.map(Duration::from_secs)) {
+            Ok(pieces) => {
+                let dir = original.parent().unwrap_or(&matrix.runs);
+                std::fs::create_dir_all(dir).map_err(Error::path("make the directory", dir))?;
+                write_json(&original, &pieces)
+            }
+            Err(e) if ends_the_run(&e) => Err(e),
+            // The cell will say it.
+            Err(_) => Ok(()),
+        }
     }
 
     /// The extractor's own.
@@ -193,6 +219,7 @@ impl Doer<'_> {
         let gist = if made.verdict == Verdict::Ok { gist } else { unverified(&gist) };
         std::fs::write(&gist, &made.gist.text).map_err(Error::path("write", &gist))?;
         let mut report = Report::made(TestId::new(shared.target, task), &made, Cost::default());
+        report.explanation = shared.session.explain(&made.gist.text, shared.session.layout(), made.run.as_ref()).ok();
         report.gist = Some(gist);
         Ok(report)
     }

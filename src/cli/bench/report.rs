@@ -1,18 +1,22 @@
 //! `cargo gistify bench report`: what runs came to.
 
 use super::args::{Format, ReportArgs};
+use cargo_gistify::bench::html::page;
+use cargo_gistify::bench::junit::junit;
 use cargo_gistify::bench::render::{csv, human, markdown};
-use cargo_gistify::bench::summary::{Summary, cells};
+use cargo_gistify::bench::summary::{Runs, Summary};
 use cargo_gistify::error::{Error, ExitCode, Result};
 use cargo_gistify::workspace::wrapper::write_atomically;
 use std::io::Write;
 
 pub(super) fn report(args: &ReportArgs) -> Result<u8> {
-    let summary = Summary::of(cells(&args.runs)?);
+    let summary = Summary::of(Runs::load(&args.runs)?);
     let text = match args.format {
         Format::Human => human(&summary),
         Format::Markdown => markdown(&summary),
         Format::Csv => csv(&summary),
+        Format::Junit => junit(&summary)?,
+        Format::Html => page(&summary, &args.runs),
         Format::Json => serde_json::to_string_pretty(&summary).map_err(|e| Error::Internal(e.to_string()))? + "\n",
     };
     match &args.output {
