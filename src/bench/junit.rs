@@ -81,3 +81,51 @@ fn clean(text: &str) -> String {
         |c: char| matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     text.chars().map(|c| if allowed(c) { c } else { '\u{fffd}' }).collect()
 }
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+    use crate::bench::cell::{CellId, SCHEMA};
+    use crate::bench::summary::Runs;
+    use crate::report::Metrics;
+    use quick_xml::Reader;
+
+    #[test]
+    fn what_an_agent_writes_leaves_no_element_and_breaks_no_reader() {
+        let cell = |task: &str, verdict: &str, infrastructure| Cell {
+            schema: SCHEMA,
+            id: CellId { task: task.into(), agent: "a \"b\" & <c>".into(), attempt: 1 },
+            verdict: verdict.into(),
+            error: (verdict != "ok").then(|| "]]></failure>\u{1b}[1m\u{0} & <x y='\"'>\nmore".into()),
+            infrastructure,
+            ended: None,
+            steps: None,
+            tools: BTreeMap::new(),
+            usage: crate::agent::Usage::default(),
+            metrics: Metrics::default(),
+            wall_s: 1.5,
+            cell_s: 2.0,
+            job: None,
+        };
+        let cells = vec![cell("t1", "ok", false), cell("t2", "crash", false), cell("t3", "no-gist", true)];
+        let xml = junit(&Summary::of(Runs { cells, ..Runs::default() })).unwrap();
+        let mut reader = Reader::from_str(&xml);
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        let mut texts = String::new();
+        loop {
+            match reader.read_event().unwrap() {
+                Event::Start(tag) | Event::Empty(tag) => {
+                    tag.attributes().for_each(|attribute| drop(attribute.unwrap()));
+                    *seen.entry(tag.name().as_ref().to_owned()).or_default() += 1;
+                }
+                Event::Text(text) => texts += &text,
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        let expected = [("testsuites", 1), ("testsuite", 1), ("testcase", 3), ("failure", 1), ("skipped", 1)];
+        assert_eq!(seen, expected.map(|(name, n)| (name.to_owned(), n)).into());
+        assert!(texts.contains('\u{fffd}') && !xml.contains(['\u{1b}', '\u{0}']), "{xml}");
+        assert!(xml.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\" time=\"4.500\""), "{xml}");
+    }
+}

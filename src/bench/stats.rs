@@ -69,7 +69,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
-    let lower = if values.len() % 2 == 0 { values[values.len() / 2 - 1] } else { upper };
+    let lower = if values.len().is_multiple_of(2) { values[values.len() / 2 - 1] } else { upper };
     Some(f64::midpoint(lower, upper))
 }
 

@@ -328,12 +328,13 @@ fn difficulty(cells: &[Cell], entries: &BTreeMap<String, TaskEntry>, agents: &[&
     let tasks: BTreeSet<&str> = cells.iter().map(|cell| cell.id.task.as_str()).collect();
     let known: Vec<(&str, &TaskEntry)> = tasks.into_iter().filter_map(|id| Some((id, entries.get(id)?))).collect();
     let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
-    let measures: [(&str, &dyn Fn(&TaskEntry) -> u64); 3] = [
+    type Measure<'m> = (&'static str, &'m dyn Fn(&TaskEntry) -> u64);
+    let measures: [Measure<'_>; 3] = [
         ("trace_length", &|t| t.difficulty.trace_length),
         ("files_touched", &|t| wide(t.difficulty.files_touched)),
         ("bundle_lines", &|t| wide(t.difficulty.bundle_lines)),
     ];
-    let axis = |(measure, value): (&'static str, &dyn Fn(&TaskEntry) -> u64)| {
+    let axis = |(measure, value): Measure<'_>| {
         let of: Vec<(&str, u64)> = known.iter().map(|(id, task)| (*id, value(task))).collect();
         let quarter = |tasks: Vec<(&str, u64)>| {
             let ids: BTreeSet<&str> = tasks.iter().map(|(id, _)| *id).collect();

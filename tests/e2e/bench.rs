@@ -106,7 +106,7 @@ argv = ["bash", "-c", "for gold in SET/tasks/*/solution/gist.rs; do grep -q \"$(
 show = ["SET"]
 [agents.nonsense]
 kind = "command"
-argv = ["bash", "-c", "echo 'fn main() {}' > {gist}"]
+argv = ["bash", "-c", "printf 'fn main() {\\n    // </script></pre><img src=x onerror=alert(1)> \\342\\200\\256 \\033[1m\\n}\\n' | tee {gist}"]
 [agents.noop]
 kind = "command"
 argv = ["true"]
@@ -175,6 +175,38 @@ fn agents_of_known_quality_come_out_as_they_are() {
     }
     assert_eq!(json(&folder.join("result.json"))["attempt"]["record"].as_str(), Some(folder.as_str()));
     assert!(!bench.runs.join("work").exists());
+    // The page stands alone, whatever agents write, and a browser agrees.
+    let page = bench.project.beside("page.html");
+    bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format=html", "-o", page.as_str()]).assert_code(0);
+    let text = fs_err::read_to_string(&page).unwrap();
+    assert!(text.contains("&lt;/script&gt;") && !text.contains("<script") && !text.contains("<img"), "{text}");
+    looked_at(&page);
+    let xml = bench.project.gistify(["bench", "report", bench.runs.as_str(), "--format=junit"]).stdout;
+    assert_eq!((xml.matches("<testcase ").count(), xml.matches("<failure ").count()), (12, 6), "{xml}");
+}
+
+/// Has Chromium look at a page, where `.ci/browser` has put what that needs: in the folder that `GISTIFY_BROWSER` names, else in `target/browser`.
+fn looked_at(page: &Utf8Path) {
+    let root = Utf8Path::new(env!("CARGO_MANIFEST_DIR"));
+    let named = std::env::var("GISTIFY_BROWSER").ok().map(Utf8PathBuf::from);
+    let tools = named.clone().unwrap_or_else(|| root.join("target/browser"));
+    if !tools.join("node_modules/playwright-core").is_dir() {
+        assert!(named.is_none(), "playwright-core is not in {tools}");
+        eprintln!("skipped: no browser looks at the page (.ci/browser installs one)");
+        return;
+    }
+    let script = root.join(".ci/page.mjs");
+    let output = std::process::Command::new("node")
+        .args([script.as_str(), page.as_str()])
+        .env("GISTIFY_BROWSER", tools)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

@@ -49,7 +49,7 @@ pub fn page(summary: &Summary, runs: &Utf8Path) -> String {
     for (n, row) in summary.tasks.iter().enumerate() {
         task(&mut out, n, row, by_task.get(row.id.as_str()).map_or(&[][..], Vec::as_slice), runs);
     }
-    let _ = write!(out, "<footer>Made by cargo gistify {}.</footer></main></body></html>\n", env!("CARGO_PKG_VERSION"));
+    let _ = writeln!(out, "<footer>Made by cargo gistify {}.</footer></main></body></html>", env!("CARGO_PKG_VERSION"));
     out
 }
 
@@ -73,7 +73,7 @@ fn head(out: &mut String, summary: &Summary) {
          <p>Each agent was to make one file of a test: self-contained, minimal, and doing what the test does. A cell is one attempt at one task; \
          it is <b>ok</b> when the file, with the original test put back, does the same as the project.</p></header>\
          <nav aria-label=\"Parts\"><ul><li><a href=\"#agents\">Agents</a></li><li><a href=\"#pairs\">Pairs</a></li><li><a href=\"#faults\">Faults</a></li>\
-         <li><a href=\"#difficulty\">Difficulty</a></li><li><a href=\"#matrix\">Matrix</a></li><li><a href=\"#tasks\">Tasks</a></li></ul></nav>\n",
+         <li><a href=\"#difficulty\">Difficulty</a></li><li><a href=\"#matrix\">Matrix</a></li><li><a href=\"#tasks\">Tasks</a></li></ul></nav>",
         facts.join(" · ")
     );
 }
