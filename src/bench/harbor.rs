@@ -136,21 +136,31 @@ pub fn dockerfile(facts: &Facts<'_>) -> String {
     )
 }
 
+/// What verifies the file `gist` against the project at `workdir`, in a container that has nothing else: the words of the call.
+#[must_use]
+pub fn verifier(test: &TestName, cargo: &[String], workspace: &Utf8Path, workdir: &str, gist: &str) -> String {
+    let target = test.target.replacen("--test ", "--test-target ", 1);
+    let word = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
+    let flags: String = cargo.iter().map(|flag| format!(" {}", word(flag))).collect();
+    let manifest = Utf8Path::new(workdir).join(workspace).join("Cargo.toml");
+    format!(
+        "cargo gistify verify {} -m {} -p {} {target}{flags} --exact --test {} --sandbox none --offline",
+        word(gist),
+        word(manifest.as_str()),
+        word(&test.package),
+        word(&test.test),
+    )
+}
+
 /// `tests/test.sh`: the verdict is the tool's, in a container that the agent was never in; only its gist came there.
 #[must_use]
 pub fn test_sh(facts: &Facts<'_>) -> String {
-    let target = facts.test.target.replacen("--test ", "--test-target ", 1);
-    let word = |text: &str| shlex::try_quote(text).map_or_else(|_| text.to_owned(), |quoted| quoted.into_owned());
-    let flags: String = facts.cargo.iter().map(|flag| format!(" {}", word(flag))).collect();
-    let manifest = Utf8Path::new(WORKDIR).join(facts.workspace).join("Cargo.toml");
     format!(
         "#!/bin/bash\n\
          mkdir -p /logs/verifier\n\
-         cargo gistify verify {GIST} -m {} -p {} {target}{flags} --exact --test {} --sandbox none --offline --json-out /logs/verifier/gistify.json\n\
+         {} --json-out /logs/verifier/gistify.json\n\
          if [ $? = 0 ]; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n",
-        word(manifest.as_str()),
-        word(&facts.test.package),
-        word(&facts.test.test),
+        verifier(facts.test, facts.cargo, facts.workspace, WORKDIR, GIST),
     )
 }
 

@@ -7,6 +7,7 @@
 
 pub mod cell;
 pub mod consider;
+pub mod export;
 pub mod harbor;
 pub mod html;
 pub mod job;

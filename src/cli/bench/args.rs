@@ -33,6 +33,39 @@ pub(super) enum BenchCommand {
     Merge(MergeArgs),
     /// Show what runs came to
     Report(ReportArgs),
+    /// Write a set, or the gists of runs, as other harnesses read them
+    Export(ExportArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// A set; for predictions a folder of runs
+    #[arg(value_name = "FROM")]
+    pub(super) from: Utf8PathBuf,
+    /// As what
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub(super) format: ExportFormat,
+    /// A new folder; for predictions a file
+    #[arg(short, long, value_name = "TO")]
+    pub(super) output: Utf8PathBuf,
+    /// Predictions of this agent (may be given several times) [default: of all]
+    #[arg(long = "agent", value_name = "NAME")]
+    pub(super) agents: Vec<String>,
+    /// Which attempts predictions are of: the format has one for a task and an agent
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) attempt: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// Tasks of Harbor, which those of a set are already: copies whose files are nobody else's
+    Harbor,
+    /// A task repository of SWE-bench 5
+    Swebench,
+    /// Samples of Inspect
+    Inspect,
+    /// Predictions, a line a task, for the instances of `swebench`
+    Predictions,
 }
 
 #[derive(Debug, Args)]

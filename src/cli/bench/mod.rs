@@ -3,6 +3,7 @@
 pub(super) mod args;
 mod cell;
 mod cells;
+mod export;
 mod matrix;
 mod merge;
 mod plan;
@@ -21,6 +22,7 @@ pub(super) fn bench(args: &BenchArgs, cargo_words: &[String], shell: &Shell) -> 
     match &args.command {
         BenchCommand::Plan(args) => plan::plan(args, cargo_words, shell),
         BenchCommand::Report(args) => report::report(args),
+        BenchCommand::Export(args) => export::export(args, shell),
         BenchCommand::Run(args) => run::run(args, shell),
         BenchCommand::Cell(args) => cell::cell(args, shell),
         BenchCommand::Merge(args) => merge::merge(args, shell),
