@@ -114,6 +114,8 @@ pub struct Screening {
     /// Why it is not fit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it passes in the project; none where that is not known.
+    pub passes: Option<bool>,
     /// What its code that ran names of its surroundings.
     pub uses: BTreeSet<Use>,
     /// Function calls executed.
@@ -146,9 +148,10 @@ pub fn screen(
 ) -> Result<Screening> {
     let start = Instant::now();
     let mut coverage = Coverage::default();
+    let mut passes = None;
     let found = match task.is_ignored() && !options.ignored {
         true => Ok(Some((Fitness::Ignored, "it is ignored; `--ignored` screens it as well".to_owned()))),
-        false => found(target, task, map, room, options, &mut coverage),
+        false => found(target, task, map, room, options, &mut coverage, &mut passes),
     };
     let found = match found {
         Ok(found) => found,
@@ -161,7 +164,7 @@ pub fn screen(
     let trace_length = (!coverage.is_empty()).then(|| coverage.trace_length());
     let uses = uses(&coverage, &target.package_dir);
     let wall_s = start.elapsed().as_secs_f64();
-    Ok(Screening { test: TestId::new(target, task), fitness, reason, uses, trace_length, wall_s })
+    Ok(Screening { test: TestId::new(target, task), fitness, reason, passes, uses, trace_length, wall_s })
 }
 
 /// The reason alone: the test's name stands beside it.
@@ -180,11 +183,13 @@ fn found(
     room: &CleanRoom<'_>,
     options: ScreenOptions,
     coverage: &mut Coverage,
+    passes: &mut Option<bool>,
 ) -> Result<Option<(Fitness, String)>> {
     let entry = task.entry(target, options.ignored);
     let runs = (0..options.runs.max(1)).map(|_| project_run(target, &entry, Some(map), options.timeout, None));
     let reference = reference(target, &entry, runs.collect::<Result<Vec<_>>>()?, options.timeout, None)?;
     coverage.clone_from(&reference.coverage);
+    *passes = Some(reference.outcome.passes());
     if coverage.trace_length() == 0 {
         return Ok(Some((Fitness::Unsupported, "no code of the project ran, or its process left no profile".to_owned())));
     }

@@ -38,7 +38,7 @@ pub struct Audit {
     pub commits_removed: usize,
     /// Repositories inside of the project, whose files were copied and whose histories were not.
     pub nested_repositories: Vec<Utf8PathBuf>,
-    /// Folders of build output.
+    /// Folders of build output; sets of tasks and results of benchmarks among them.
     pub build_folders: Vec<Utf8PathBuf>,
     /// Files that are gists.
     pub gists: Vec<Utf8PathBuf>,
@@ -117,7 +117,8 @@ pub fn copy(root: &Utf8Path, built: &[Utf8PathBuf], to: &Utf8Path) -> Result<Aud
         if root.join(folder).join(".git").exists() && !audit.nested_repositories.iter().any(|n| n == folder) {
             audit.nested_repositories.push(folder.to_owned());
         }
-        if root.join(folder).join(CACHE_TAG).exists() && !audit.build_folders.iter().any(|b| b == folder) {
+        let ours = crate::bench::set::is_ours(&root.join(folder));
+        if (ours || root.join(folder).join(CACHE_TAG).exists()) && !audit.build_folders.iter().any(|b| b == folder) {
             audit.build_folders.push(folder.to_owned());
         }
     }

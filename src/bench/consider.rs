@@ -37,11 +37,25 @@ fn own<T>(result: Result<T>) -> Result<std::result::Result<T, String>> {
     match result {
         Ok(value) => Ok(Ok(value)),
         Err(e @ (Error::Interrupted | Error::Io { .. } | Error::Setup(_))) => Err(e),
-        Err(e) => Ok(Err(e.to_string())),
+        Err(e) => {
+            let said = e.to_string();
+            if matches!(e, Error::Bundling { .. }) {
+                disk_is_there(&said)?;
+            }
+            Ok(Err(said))
+        }
     }
 }
 
-/// Sends a test through the funnel.
+/// A compiler that finds no room says nothing about what it compiles.
+fn disk_is_there(said: &str) -> Result<()> {
+    let full = ["No space left on device", "Disk quota exceeded"].iter().find(|words| said.contains(**words));
+    full.map_or(Ok(()), |words| {
+        Err(Error::Setup(format!("rustc could not write: {words}; make room in the temporary folder")))
+    })
+}
+
+/// Sends a test through the funnel; one that fails in the project gets through only where `keep_failing` says so.
 ///
 /// # Errors
 /// Faults of the surroundings, which the next test would meet as well. What is wrong with the test is [`Dropped`].
@@ -52,6 +66,7 @@ pub fn consider(
     map: &CoverageMap,
     room: &CleanRoom<'_>,
     options: ScreenOptions,
+    keep_failing: bool,
 ) -> Result<std::result::Result<Gold, Dropped>> {
     let dropped = |stage, reason: String| Ok(Err(Dropped { stage, reason }));
     let quiet = |_: &str, _: &str| ();
@@ -62,11 +77,17 @@ pub fn consider(
     if screening.fitness != Fitness::Fit {
         return dropped(screening.fitness.name(), screening.reason.unwrap_or_default());
     }
+    if screening.passes == Some(false) && !keep_failing {
+        return dropped("fails", "it fails in the project; `--keep-failing` takes it all the same".into());
+    }
     let make = MakeOptions { ignored: options.ignored, timeout: Some(options.timeout), ..MakeOptions::default() };
     let made = match own(session.make(task, &make, &quiet))? {
         Ok(made) => made,
         Err(reason) => return dropped("no-gold", reason),
     };
+    if made.verdict == Verdict::DoesNotCompile {
+        disk_is_there(&made.reason)?;
+    }
     if made.verdict != Verdict::Ok {
         return dropped("no-gold", format!("{}: {}", made.verdict.name(), made.reason));
     }

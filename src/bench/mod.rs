@@ -12,6 +12,7 @@ pub mod harbor;
 pub mod html;
 pub mod job;
 pub mod junit;
+pub mod k8s;
 pub mod kept;
 pub mod order;
 pub mod render;

@@ -17,6 +17,7 @@ use crate::workspace::wrapper::write_atomically;
 use camino::{Utf8Path, Utf8PathBuf};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, SystemTime};
 
 /// Version of [`Manifest`].
 pub const SCHEMA: u32 = 1;
@@ -40,6 +41,15 @@ pub struct Manifest {
     pub seed: u64,
     /// Tasks that a package has at most.
     pub per_package: usize,
+    /// Only so many of the hardest were kept, by each measure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hard: Option<u32>,
+    /// Tests that fail in the project are tasks, too.
+    #[serde(default)]
+    pub keep_failing: bool,
+    /// The day (UTC, `2027-01-31`) after which the set is stale: models may have seen it, and the projects have gone on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
     /// The projects, by their names in the set.
     pub projects: BTreeMap<String, Project>,
     /// The tasks, by their ids.
@@ -125,6 +135,20 @@ impl Funnel {
     }
 }
 
+/// The day that comes `days` after `from`, in UTC.
+///
+/// ```
+/// use cargo_gistify::bench::set::day;
+/// use std::time::{Duration, SystemTime};
+/// let leap = SystemTime::UNIX_EPOCH + Duration::from_secs(951_782_400);
+/// assert_eq!((day(leap, 0), day(leap, 1)), ("2000-02-29".to_owned(), "2000-03-01".to_owned()));
+/// ```
+#[must_use]
+pub fn day(from: SystemTime, days: u32) -> String {
+    let at = from + Duration::from_secs(u64::from(days) * 24 * 60 * 60);
+    humantime::format_rfc3339(at).to_string().chars().take(10).collect()
+}
+
 /// The id of a task: readable, and the same for the same test of the same project under the same name.
 #[must_use]
 pub fn task_id(test: &TestName, project: &str, project_digest: &str) -> String {
@@ -186,6 +210,12 @@ pub fn tree_digest(dir: &Utf8Path) -> Result<String> {
 }
 
 impl Manifest {
+    /// The day after which it is stale, when that has come.
+    #[must_use]
+    pub fn is_stale(&self, now: SystemTime) -> Option<&str> {
+        self.expires.as_deref().filter(|expires| day(now, 0).as_str() > *expires)
+    }
+
     /// The manifest of the set in a folder, and its digest.
     ///
     /// # Errors
@@ -202,6 +232,13 @@ impl Manifest {
         }
         Ok((manifest, digest([bytes])))
     }
+}
+
+/// Whether a folder is a set, or holds results: what one of these is made of must not be in the other.
+#[must_use]
+pub fn is_ours(dir: &Utf8Path) -> bool {
+    let has = |file: &str, folder: &str| dir.join(file).is_file() && dir.join(folder).is_dir();
+    has(FUNNEL, "tasks") && has(MANIFEST, "projects") || has(super::settings::SETTINGS, "cells")
 }
 
 /// A value as a file, whole or not there.

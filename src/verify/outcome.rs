@@ -82,6 +82,12 @@ static CASE: LazyLock<Option<Regex>> =
 static STATUS: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"(ok|FAILED|ignored(?:, [^\n]*)?)(?: <[^<>\n]+>)?\n\z").ok());
 impl Outcome {
+    /// Whether what was run succeeded: libtest ends with another code when a case fails.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        self.exit == ExitClass::Success
+    }
+
     /// Parses the normalised texts of a run. `selected` are the names that were asked for: a line `test x ... ` of
     /// any other name is the test's own output. With an empty list every such line counts.
     ///

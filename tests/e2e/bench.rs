@@ -335,3 +335,98 @@ fn two_processes_at_the_same_cells_do_each_once() {
     let done = said.map(|text| text.lines().filter(|line| line.trim_start().starts_with("Cell ")).count());
     assert_eq!((done.iter().sum::<usize>(), bench.cells().len()), (60, 60));
 }
+
+/// A crate with these functions and tests.
+fn a_crate(dir: &Utf8Path, lib: &str) {
+    fs_err::create_dir_all(dir.join("src")).unwrap();
+    fs_err::write(dir.join("Cargo.toml"), "[package]\nname = \"sums\"\nversion = \"0.1.0\"\nedition = \"2024\"\n").unwrap();
+    fs_err::write(dir.join("src/lib.rs"), lib).unwrap();
+}
+
+const SUMS: &str = "pub fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n\npub fn twice(a: i32) -> i32 {\n    a * 2\n}\n\n\
+    #[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() {\n        assert_eq!(super::add(1, 2), 3);\n    }\n\n    \
+    #[test]\n    fn doubles() {\n        assert_eq!(super::twice(2), 4);\n    }\n\n    \
+    #[test]\n    fn is_gone_soon() {\n        assert_eq!(super::add(2, 2), 4);\n    }\n\n    \
+    #[test]\n    fn fails() {\n        assert_eq!(super::add(2, 2), 5);\n    }\n}\n";
+
+/// The tests of a set, by their tasks' ids.
+fn tests_of(set: &Utf8Path) -> BTreeMap<String, String> {
+    let manifest = json(&set.join("manifest.json"));
+    let tests = manifest["tasks"].as_object().unwrap().iter();
+    tests.map(|(id, task)| (task["test"].as_str().unwrap().to_owned(), id.clone())).collect()
+}
+
+#[test]
+fn a_set_is_made_anew_of_what_a_project_is_now() {
+    let project = Project::new("shop");
+    let (krate, first, second) = (project.beside("sums"), project.beside("first"), project.beside("second"));
+    a_crate(&krate, SUMS);
+    let plan = |more: &[&str], set: &Utf8Path| {
+        let args = ["bench", "plan", krate.as_str(), "-o", set.as_str()];
+        project.gistify(args.iter().chain(more))
+    };
+    // What fails as it is makes no task, unless that is asked for.
+    plan(&["--expiry", "30"], &first).assert_code(0).assert_says("1 fails");
+    let old = tests_of(&first);
+    assert_eq!(old.keys().collect::<Vec<_>>(), ["tests::adds", "tests::doubles", "tests::is_gone_soon"]);
+    let changed = SUMS.replace("a * 2", "a + a").replace("fn is_gone_soon", "fn is_new").replace(
+        "fn fails() {\n        assert_eq!(super::add(2, 2), 5)",
+        "fn passes() {\n        assert_eq!(super::add(2, 2), 4)",
+    );
+    a_crate(&krate, &changed);
+    project
+        .gistify(["bench", "refresh", first.as_str(), "-o", second.as_str()])
+        .assert_code(2)
+        .assert_says("where is `sums` now?");
+    let refresh = ["bench", "refresh", first.as_str(), krate.as_str(), "-o", second.as_str()];
+    project.gistify(refresh).assert_code(0).assert_says("1 kept, 1 changed, 1 gone, 2 new");
+    let (told, new) = (json(&second.join("refresh.json")), tests_of(&second));
+    assert_eq!(told["kept"][0].as_str(), Some(new["tests::adds"].as_str()));
+    assert_eq!(told["changed"][0].as_str(), Some(new["tests::doubles"].as_str()));
+    assert_eq!(told["gone"][&old["tests::is_gone_soon"]].as_str(), Some("its test is not there any more"));
+    // A set that is stale says so.
+    let file = first.join("manifest.json");
+    let text = fs_err::read_to_string(&file).unwrap();
+    let expires = json(&file)["expires"].as_str().unwrap().to_owned();
+    fs_err::write(&file, text.replace(&expires, "2020-02-29")).unwrap();
+    let run = ["bench", "run", first.as_str(), "--agent", "builtin", "-o", project.beside("r").as_str()].map(str::to_owned);
+    project.gistify(run).assert_code(0).assert_says("stale since 2020-02-29");
+}
+
+#[test]
+fn a_project_is_told_from_sets_and_results_that_lie_in_it_and_a_branch_from_an_address() {
+    let project = Project::new("shop");
+    let krate = project.beside("sums");
+    a_crate(&krate, SUMS);
+    let inside = krate.join("sets/first");
+    let plan = |source: &str, set: &Utf8Path| {
+        project.gistify(["bench", "plan", source, "--per-package", "1", "--keep-failing", "-o", set.as_str()])
+    };
+    plan(krate.as_str(), &inside).assert_code(0);
+    let runs = krate.join("runs");
+    project.gistify(["bench", "run", inside.as_str(), "--agent", "builtin", "-o", runs.as_str()]).assert_code(0);
+    let second = project.beside("second");
+    plan(krate.as_str(), &second).assert_code(0);
+    assert!(!second.join("projects/sums/sets/first").exists() && !second.join("projects/sums/runs").exists());
+    let git = |args: &[&str]| {
+        let output = std::process::Command::new("git").arg("-C").arg(&krate).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "src", "Cargo.toml"]);
+    let commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "x"];
+    git(&commit);
+    git(&["checkout", "-q", "-b", "feature/sums"]);
+    fs_err::write(krate.join("src/lib.rs"), SUMS.replace("fn fails", "fn on_the_branch")).unwrap();
+    git(&["add", "src"]);
+    git(&commit);
+    git(&["checkout", "-q", "main"]);
+    let third = project.beside("third");
+    let address = format!("file://{krate}@feature/sums");
+    project.gistify(["bench", "plan", &address, "--keep-failing", "-o", third.as_str()]).assert_code(0);
+    assert!(tests_of(&third).contains_key("tests::on_the_branch"));
+    let gone = format!("file://{krate}@1a2b3c4");
+    plan(&gone, &project.beside("fourth"))
+        .assert_code(2)
+        .assert_says("there is no commit, branch or tag `1a2b3c4` in file://");
+}

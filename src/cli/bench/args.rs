@@ -25,6 +25,8 @@ impl BenchArgs {
 pub(super) enum BenchCommand {
     /// Make a set of tasks of the tests of one or many projects
     Plan(PlanArgs),
+    /// Make a set anew of what its projects are now, and say what is kept, changed and gone
+    Refresh(RefreshArgs),
     /// Run agents over a set of tasks; what is done already is not done again
     Run(RunArgs),
     /// Do some cells of what `bench run` would do, as one job of many
@@ -247,6 +249,12 @@ pub(super) struct PlanArgs {
     /// Go on with the other projects when one can't be planned; the exit code is that of the first
     #[arg(long)]
     pub(super) keep_going: bool,
+    /// Take tests that fail in the project, too: their gists have to fail in the same way
+    #[arg(long)]
+    pub(super) keep_failing: bool,
+    /// Say in the set that it is stale after so many days: `bench run` warns then, and `bench refresh` makes it anew
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) expiry: Option<u32>,
     /// What the sample is drawn with
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,
@@ -258,4 +266,52 @@ pub(super) struct PlanArgs {
     pub(super) timeout: u64,
     #[command(flatten)]
     pub(super) cargo: CargoArgs,
+    #[command(flatten)]
+    pub(super) k8s: K8sArgs,
+}
+
+/// A job of Kubernetes for the set.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Kubernetes")]
+pub(super) struct K8sArgs {
+    /// Print an Indexed Job that runs a matrix over the set; a set that is there already is not made again
+    #[arg(long, requires = "agent", requires = "image")]
+    pub(super) k8s: bool,
+    /// An agent of the matrix (may be given several times)
+    #[arg(long = "agent", id = "agent", value_name = "NAME", requires = "k8s")]
+    pub(super) agents: Vec<String>,
+    /// Attempts of each agent at each task
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "k8s", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) attempts: u32,
+    /// An image with cargo, this tool, bubblewrap and the agents
+    #[arg(long, id = "image", value_name = "IMAGE", requires = "k8s")]
+    pub(super) image: Option<String>,
+    /// The volume claim that has the set as `tasks`, the configuration as `gistify.toml`, and gets the results as `runs`
+    #[arg(long, value_name = "CLAIM", default_value = "gistify-bench", requires = "k8s")]
+    pub(super) claim: String,
+    /// Pods at once
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "k8s", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) pods: u32,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RefreshArgs {
+    /// The set
+    #[arg(value_name = "TASKS")]
+    pub(super) set: Utf8PathBuf,
+    /// Where its projects are now: folders, or addresses, told by their names [default: of git repositories the heads of where they came from]
+    #[arg(value_name = "PROJECT")]
+    pub(super) projects: Vec<String>,
+    /// The folder of the new set, which must not be there yet
+    #[arg(short, long, value_name = "NEW")]
+    pub(super) output: Utf8PathBuf,
+    /// Say in the set that it is stale after so many days
+    #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) expiry: Option<u32>,
+    /// What tests are screened and gold solutions run in
+    #[arg(long, value_enum, default_value_t, value_name = "SANDBOX")]
+    pub(super) sandbox: SandboxArg,
+    /// Seconds that one run of a test may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) timeout: u64,
 }

@@ -8,6 +8,7 @@ mod matrix;
 mod merge;
 mod plan;
 mod progress;
+mod refresh;
 mod report;
 mod room;
 mod run;
@@ -23,6 +24,7 @@ pub(super) fn bench(args: &BenchArgs, cargo_words: &[String], shell: &Shell) -> 
         BenchCommand::Plan(args) => plan::plan(args, cargo_words, shell),
         BenchCommand::Report(args) => report::report(args),
         BenchCommand::Export(args) => export::export(args, shell),
+        BenchCommand::Refresh(args) => refresh::refresh(args, shell),
         BenchCommand::Run(args) => run::run(args, shell),
         BenchCommand::Cell(args) => cell::cell(args, shell),
         BenchCommand::Merge(args) => merge::merge(args, shell),

@@ -10,6 +10,8 @@ use camino::{Utf8Path, Utf8PathBuf};
 use cargo_gistify::agent::workspace::{copy, project_root};
 use cargo_gistify::bench::consider::{Dropped, Gold, consider};
 use cargo_gistify::bench::harbor::{self, dockerfile, task_toml, test_sh};
+use cargo_gistify::bench::k8s;
+use cargo_gistify::bench::order::cells;
 use cargo_gistify::bench::set::{
     self, FUNNEL, Funnel, MANIFEST, Manifest, Project, TaskEntry, TestName, hardest, in_sample_order, task_id, tree_digest,
     write_json,
@@ -24,16 +26,57 @@ use cargo_gistify::trace::CoverageMap;
 use cargo_gistify::verify::clean_room::CleanRoom;
 use cargo_gistify::workspace::capture::TestTarget;
 use cargo_gistify::workspace::{Inline, cargo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// How often a test is run in the project before it is believed.
 const SCREEN_RUNS: usize = 3;
 /// Seconds that an agent has, as the task says; who runs it may say otherwise.
 const AGENT_S: u32 = 1800;
 
+/// Tests of projects that are taken before others.
+pub(super) type Preferred = BTreeMap<String, BTreeSet<TestName>>;
+
 pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Result<u8> {
+    if args.k8s.k8s && args.output.join(MANIFEST).is_file() {
+        print_job(args)?;
+        return Ok(ExitCode::Verified as u8);
+    }
+    let sources: Vec<_> = args.projects.iter().map(|source| (source.clone(), None)).collect();
+    let code = made(args, &sources, cargo_words, &Preferred::new(), shell, |_, _, _| Ok(()))?;
+    if args.k8s.k8s && args.output.join(MANIFEST).is_file() {
+        print_job(args)?;
+    }
+    Ok(code)
+}
+
+/// Prints the job of Kubernetes that runs a matrix over the set.
+fn print_job(args: &PlanArgs) -> Result<()> {
+    let (manifest, digest) = Manifest::load(&args.output)?;
+    let agents: BTreeSet<String> = args.k8s.agents.iter().cloned().collect();
+    let job = k8s::job(&k8s::Facts {
+        image: args.k8s.image.as_deref().unwrap_or_default(),
+        claim: &args.k8s.claim,
+        agents: &args.k8s.agents,
+        attempts: args.k8s.attempts,
+        cells: cells(manifest.tasks.keys(), &agents, args.k8s.attempts).len(),
+        pods: args.k8s.pods,
+        suffix: &digest[..8],
+    });
+    anstream::print!("{job}");
+    Ok(())
+}
+
+/// Makes a set of sources, some of which have their names already; `finish` sees it before it is put in its place.
+pub(super) fn made(
+    args: &PlanArgs,
+    sources: &[(String, Option<String>)],
+    cargo_words: &[String],
+    preferred: &Preferred,
+    shell: &Shell,
+    finish: impl FnOnce(&Utf8Path, &Manifest, &BTreeMap<String, Funnel>) -> Result<()>,
+) -> Result<u8> {
     let output = &args.output;
     if output.symlink_metadata().is_ok() {
         return Err(Error::Usage(format!("{output} is there already; name a new folder, or remove it")));
@@ -51,7 +94,7 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
         tempfile::Builder::new().prefix(".gistify-plan-").tempdir_in(parent).map_err(Error::path("write to", parent))?;
     let dir = Utf8Path::from_path(room.path()).ok_or_else(|| Error::Usage(format!("{output} is not UTF-8")))?;
     let dir = dir.canonicalize_utf8().map_err(Error::path("find", dir))?;
-    let plan = Plan { args, dir: &dir, sandbox: &sandbox, shell, toolchain: toolchain()? };
+    let plan = Plan { args, preferred, dir: &dir, sandbox: &sandbox, shell, toolchain: toolchain()? };
     let mut manifest = Manifest {
         schema: set::SCHEMA,
         made_by: format!("cargo-gistify {}", env!("CARGO_PKG_VERSION")),
@@ -59,13 +102,16 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
         cargo: cargo_words.to_vec(),
         seed: args.seed,
         per_package: args.per_package as usize,
+        hard: args.hard,
+        keep_failing: args.keep_failing,
+        expires: args.expiry.map(|days| set::day(SystemTime::now(), days)),
         projects: BTreeMap::new(),
         tasks: BTreeMap::new(),
     };
     let mut funnels = BTreeMap::new();
     let mut code = ExitCode::Verified;
-    for source in &args.projects {
-        let name = plan.free_name(source, &manifest);
+    for (source, name) in sources {
+        let name = name.clone().unwrap_or_else(|| free_name(source, &manifest));
         match plan.project(source, &name, &mut manifest) {
             Ok(funnel) => {
                 shell.status("Planned", &format!("{name}: {}", funnel.line()));
@@ -93,6 +139,7 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
         }
         return Ok(ExitCode::NoTest as u8);
     }
+    finish(&dir, &manifest, &funnels)?;
     write_json(&dir.join(FUNNEL), &funnels)?;
     write_json(&dir.join(MANIFEST), &manifest)?;
     // Build output names the folder that it was built in.
@@ -105,6 +152,7 @@ pub(super) fn plan(args: &PlanArgs, cargo_words: &[String], shell: &Shell) -> Re
 
 struct Plan<'a> {
     args: &'a PlanArgs,
+    preferred: &'a Preferred,
     dir: &'a Utf8Path,
     sandbox: &'a Sandbox,
     shell: &'a Shell,
@@ -112,15 +160,6 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// A name for a project that no other has.
-    fn free_name(&self, source: &str, manifest: &Manifest) -> String {
-        let address = if is_address(source) { address_and_commit(source).0 } else { source };
-        let path = Utf8Path::new(address).canonicalize_utf8().unwrap_or_else(|_| address.into());
-        let last = path.file_name().unwrap_or("project").trim_end_matches(".git").to_owned();
-        let names = std::iter::once(last.clone()).chain((2_u32..).map(|n| format!("{last}-{n}")));
-        names.into_iter().find(|name| !manifest.projects.contains_key(name)).unwrap_or(last)
-    }
-
     /// A project and its tasks.
     fn project(&self, source: &str, name: &str, manifest: &mut Manifest) -> Result<Funnel> {
         let project = self.fetched(source, name)?;
@@ -200,7 +239,10 @@ impl Plan<'_> {
         // Of each target that is asked for: what its tests share, or why it can't be worked on.
         let mut opened: BTreeMap<usize, std::result::Result<(Session<'_>, CoverageMap), String>> = BTreeMap::new();
         for (_, tasks) in by_package {
-            let tasks = in_sample_order(tasks, self.args.seed, |(i, task)| test_name(&targets[*i].0, task));
+            let mut tasks = in_sample_order(tasks, self.args.seed, |(i, task)| test_name(&targets[*i].0, task));
+            // What an older set has is kept while it holds.
+            let preferred = self.preferred.get(name);
+            tasks.sort_by_key(|(i, task)| !preferred.is_some_and(|own| own.contains(&test_name(&targets[*i].0, task))));
             let mut taken = 0;
             for (i, task) in tasks {
                 if taken == self.args.per_package {
@@ -221,13 +263,15 @@ impl Plan<'_> {
                 stage("Considering", &task.what());
                 let found = match &opened[&i] {
                     Err(reason) => Err(Dropped { stage: "unsupported", reason: reason.clone() }),
-                    Ok((session, map)) => match consider(session, target, task, map, &room, options)? {
-                        Ok(gold) => {
-                            self.write(session, task, &test, &gold, name, manifest)?;
-                            Ok(())
+                    Ok((session, map)) => {
+                        match consider(session, target, task, map, &room, options, self.args.keep_failing)? {
+                            Ok(gold) => {
+                                self.write(session, task, &test, &gold, name, manifest)?;
+                                Ok(())
+                            }
+                            Err(dropped) => Err(dropped),
                         }
-                        Err(dropped) => Err(dropped),
-                    },
+                    }
                 };
                 match found {
                     Ok(()) => taken += 1,
@@ -320,8 +364,22 @@ fn link_tree(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
     Ok(())
 }
 
+/// What a project is called in a set, if no other has that name.
+pub(super) fn name_in_set(source: &str) -> String {
+    let address = if is_address(source) { address_and_commit(source).0 } else { source };
+    let path = Utf8Path::new(address).canonicalize_utf8().unwrap_or_else(|_| address.into());
+    path.file_name().unwrap_or("project").trim_end_matches(".git").to_owned()
+}
+
+/// A name for a project that no other has.
+fn free_name(source: &str, manifest: &Manifest) -> String {
+    let last = name_in_set(source);
+    let names = std::iter::once(last.clone()).chain((2_u32..).map(|n| format!("{last}-{n}")));
+    names.into_iter().find(|name| !manifest.projects.contains_key(name)).unwrap_or(last)
+}
+
 /// Whether it is a repository's address, and no folder.
-fn is_address(source: &str) -> bool {
+pub(super) fn is_address(source: &str) -> bool {
     (source.contains("://") || source.starts_with("git@")) && !Utf8Path::new(source).exists()
 }
 
@@ -338,10 +396,15 @@ fn name_of(source: &str) -> String {
     format!("{scheme}://{}", &rest[login..])
 }
 
-/// `ADDRESS@COMMIT`, taken apart. An address may have an `@` of its own, for who logs in.
-fn address_and_commit(source: &str) -> (&str, Option<&str>) {
-    match source.rsplit_once('@') {
-        Some((address, commit)) if !commit.contains(['/', ':']) => (address, Some(commit)),
+/// `ADDRESS@COMMIT`, taken apart: the commit, branch or tag is what stands behind the last `@` of the path. An address may have an `@` before that, for who
+/// logs in.
+pub(super) fn address_and_commit(source: &str) -> (&str, Option<&str>) {
+    let path = match source.split_once("://") {
+        Some((scheme, rest)) => scheme.len() + 3 + rest.find('/').unwrap_or(rest.len()),
+        None => source.find(':').unwrap_or(0),
+    };
+    match source[path..].split_once('@') {
+        Some((folder, commit)) if !commit.is_empty() => (&source[..path + folder.len()], Some(commit)),
         _ => (source, None),
     }
 }
@@ -353,9 +416,22 @@ fn clone_of(source: &str, to: &Utf8Path) -> Result<()> {
     clone.args(["clone", "--quiet", "--recurse-submodules", "--", address, to.as_str()]);
     said(&mut clone, "git clone")?;
     if let Some(commit) = commit {
-        let mut checkout = Command::new("git");
-        checkout.args(["-C", to.as_str(), "checkout", "--quiet", "--recurse-submodules", "--detach", commit]);
-        said(&mut checkout, "git checkout")?;
+        let git = |args: &[&str]| {
+            let mut git = Command::new("git");
+            git.arg("-C").arg(to).args(args);
+            git
+        };
+        // A branch is the other side's: a clone has its own of the default one alone.
+        let names = [commit.to_owned(), format!("origin/{commit}")];
+        let is_there = |name: &String| {
+            let known = git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{name}^{{commit}}")]);
+            process::run(&mut { known }, Limits::default()).is_ok_and(|output| output.status.success())
+        };
+        let name = names
+            .iter()
+            .find(|name| is_there(name))
+            .ok_or_else(|| Error::Usage(format!("there is no commit, branch or tag `{commit}` in {}", name_of(address))))?;
+        said(&mut git(&["checkout", "--quiet", "--recurse-submodules", "--detach", name]), "git checkout")?;
     }
     Ok(())
 }
@@ -400,6 +476,8 @@ mod unit {
         );
         assert_eq!(taken("https://me@host/crate"), (("https://me@host/crate", None), "https://host/crate".into()));
         assert_eq!(taken("git@host:a/crate.git"), (("git@host:a/crate.git", None), "git@host:a/crate.git".into()));
+        let branch = "https://me@host/a/crate.git@feature/new@2";
+        assert_eq!(address_and_commit(branch), ("https://me@host/a/crate.git", Some("feature/new@2")));
         assert_eq!(
             taken("git@host:a/crate.git@v1"),
             (("git@host:a/crate.git", Some("v1")), "git@host:a/crate.git@v1".into())

@@ -14,6 +14,7 @@ use super::slurm;
 use camino::Utf8PathBuf;
 use cargo_gistify::bench::cell::CellId;
 use cargo_gistify::error::{Error, ExitCode, Result};
+use std::time::SystemTime;
 
 pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
     if args.engine == Engine::Slurm {
@@ -24,6 +25,10 @@ pub(super) fn run(args: &RunArgs, shell: &Shell) -> Result<u8> {
         return Err(Error::Usage("`--sbatch`, `--cells-per-job` and `--detach` are for `--engine slurm`".into()));
     }
     let matrix = Matrix::open(&args.matrix, Others::None)?;
+    if let Some(day) = matrix.manifest.is_stale(SystemTime::now()) {
+        shell
+            .warn(&format!("the set is stale since {day}; `cargo gistify bench refresh {}` makes it anew", args.matrix.set));
+    }
     let todo: Vec<&CellId> = matrix.cells.iter().filter(|id| matrix.is_due(id)).collect();
     shell.status("Cells", &format!("{} of {} to do", todo.len(), matrix.cells.len()));
     let jobs = args.jobs.as_deref().map_or(1, |jobs| workers(Some(jobs)));
