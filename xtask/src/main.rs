@@ -4,6 +4,7 @@ mod bench;
 mod corpus;
 mod jsonl;
 mod llvm_cov;
+mod matrix;
 mod sandbox;
 
 use clap::{Parser, Subcommand};
@@ -31,6 +32,10 @@ enum Task {
     Minimality(corpus::minimality::Args),
     /// Compare the counts of lines with those of `llvm-cov`, write `docs/llvm-cov.md`
     LlvmCov(llvm_cov::Args),
+    /// Run the example of docs/bench-example, of which it is known what has to come out
+    Matrix(matrix::example::Args),
+    /// Measure what the harness itself takes for a cell, and kill it again and again
+    Cells(matrix::cells::Args),
     /// Measure what each kind of sandbox costs a verification
     Sandbox(sandbox::Args),
 }
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
         Task::BenchCheck(args) => bench::check::run(&args),
         Task::Minimality(args) => corpus::minimality::run(&args),
         Task::LlvmCov(args) => llvm_cov::run(&args),
+        Task::Matrix(args) => matrix::example::run(&args),
+        Task::Cells(args) => matrix::cells::run(&args),
         Task::Sandbox(args) => sandbox::run(&args),
     };
     match done {
