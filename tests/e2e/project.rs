@@ -82,6 +82,12 @@ impl Project {
         Ran::of(self.plain(env!("CARGO")).args(args))
     }
 
+    /// What a script prints, in the same environment.
+    pub(crate) fn in_bash(&self, script: &str) -> String {
+        let output = self.plain("bash").args(["-c", script]).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
     /// No directory of ours is left where temporary files go.
     pub(crate) fn assert_no_temps(&self) {
         let left: Vec<String> = fs_err::read_dir(self.beside("tmp"))

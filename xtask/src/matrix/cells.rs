@@ -109,7 +109,8 @@ fn watched(call: &mut Command, work: &Path) -> Result<(u64, u64)> {
             bail!("it takes too long");
         }
         let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let rss: Option<u64> = text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+        let rss: Option<u64> =
+            text.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
         seen.extend(rss);
         std::thread::sleep(Duration::from_millis(50));
     };
