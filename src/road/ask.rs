@@ -89,7 +89,13 @@ impl Session<'_> {
     /// When the test is not found in the bundle, or can't be run.
     pub fn skeleton(&self, task: &Task, ignored: bool, timeout: Option<Duration>) -> Result<String> {
         let (original, _) = self.traced(task, ignored, timeout)?;
-        let inside = original.path.iter().rev().fold(original.tokens, |text, module| format!("mod {module} {{\n{text}\n}}"));
+        // A keyword is a name where it says so.
+        let name = |module: &str| match syn::parse_str::<syn::Ident>(module) {
+            Ok(_) => module.to_owned(),
+            Err(_) => format!("r#{module}"),
+        };
+        let path = original.path.iter().rev();
+        let inside = path.fold(original.tokens, |text, module| format!("mod {} {{\n{text}\n}}", name(module)));
         Ok(format!("{inside}\n"))
     }
 

@@ -13,6 +13,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
@@ -361,11 +362,11 @@ fn find<'a>(file: &'a syn::File, test: &OriginalTest) -> Result<Vec<&'a syn::Ite
     }
     let items = modules.into_iter().flatten().filter(|i| visible(i));
     let found: Vec<&syn::Item> = match test.kind {
-        TestKind::Function => items.filter(|i| matches!(i, syn::Item::Fn(f) if f.sig.ident == name)).collect(),
+        TestKind::Function => items.filter(|i| matches!(i, syn::Item::Fn(f) if is_called(&f.sig.ident, name))).collect(),
         TestKind::MacroCall => macro_call(items, &test.tokens, name),
     };
     if found.is_empty() {
-        let elsewhere = all_functions(&file.items).contains(&name.to_owned());
+        let elsewhere = all_functions(&file.items).iter().any(|function| is_called(function, name));
         let moved = if elsewhere { "it was moved to another module" } else { "nothing of that name is in its module" };
         return Err(missing(moved.to_owned()));
     }
@@ -410,10 +411,15 @@ fn macro_call<'a>(items: impl Iterator<Item = &'a syn::Item>, original: &str, na
 /// Whether an identifier called `name` is among the tokens.
 fn names(tokens: TokenStream, name: &str) -> bool {
     tokens.into_iter().any(|tree| match tree {
-        TokenTree::Ident(ident) => ident == name,
+        TokenTree::Ident(ident) => is_called(&ident, name),
         TokenTree::Group(group) => names(group.stream(), name),
         _ => false,
     })
+}
+
+/// Whether that is its name, with or without the `r#` that lets a keyword be one: libtest says it, and paths do not.
+fn is_called(ident: &syn::Ident, name: &str) -> bool {
+    ident.unraw() == name.trim_start_matches("r#")
 }
 
 /// The contents of all modules of that path; the file itself for the empty path.
@@ -425,7 +431,7 @@ fn modules<'a>(file: &'a syn::File, path: &[String]) -> Vec<&'a [syn::Item]> {
             .flatten()
             .filter(|i| visible(i))
             .filter_map(|item| match item {
-                syn::Item::Mod(m) if m.ident == name => m.content.as_ref().map(|c| c.1.as_slice()),
+                syn::Item::Mod(m) if is_called(&m.ident, name) => m.content.as_ref().map(|c| c.1.as_slice()),
                 _ => None,
             })
             .collect();
@@ -433,12 +439,12 @@ fn modules<'a>(file: &'a syn::File, path: &[String]) -> Vec<&'a [syn::Item]> {
     level
 }
 
-fn all_functions(items: &[syn::Item]) -> Vec<String> {
+fn all_functions(items: &[syn::Item]) -> Vec<&syn::Ident> {
     items
         .iter()
         .filter(|item| visible(item))
         .flat_map(|item| match item {
-            syn::Item::Fn(f) => vec![f.sig.ident.to_string()],
+            syn::Item::Fn(f) => vec![&f.sig.ident],
             syn::Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) => all_functions(items),
             _ => Vec::new(),
         })

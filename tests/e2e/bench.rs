@@ -430,3 +430,18 @@ fn a_project_is_told_from_sets_and_results_that_lie_in_it_and_a_branch_from_an_a
         .assert_code(2)
         .assert_says("there is no commit, branch or tag `1a2b3c4` in file://");
 }
+
+#[test]
+fn tests_that_are_called_as_keywords_are_make_tasks() {
+    let project = Project::new("shop");
+    let (krate, set) = (project.beside("sums"), project.beside("set"));
+    let lib = "pub mod r#match {\n    pub fn r#type(a: i32) -> i32 {\n        a * 2\n    }\n\n    #[cfg(test)]\n    mod tests {\n        \
+        #[test]\n        fn r#fn() {\n            assert_eq!(super::r#type(2), 4);\n        }\n    }\n}\n";
+    a_crate(&krate, lib);
+    project.gistify(["bench", "plan", krate.as_str(), "-o", set.as_str()]).assert_code(0);
+    let tests = tests_of(&set);
+    assert_eq!(tests.keys().collect::<Vec<_>>(), ["r#match::tests::r#fn"]);
+    let gold =
+        fs_err::read_to_string(set.join("tasks").join(&tests["r#match::tests::r#fn"]).join("solution/gist.rs")).unwrap();
+    assert!(gold.contains("mod r#match {") && gold.contains("fn r#fn()"), "{gold}");
+}
