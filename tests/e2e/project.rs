@@ -83,6 +83,7 @@ impl Project {
     }
 
     /// What a script prints, in the same environment.
+    #[cfg(all(target_os = "linux", feature = "agents"))]
     pub(crate) fn in_bash(&self, script: &str) -> String {
         let output = self.plain("bash").args(["-c", script]).output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned()

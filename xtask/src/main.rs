@@ -36,6 +36,8 @@ enum Task {
     Matrix(matrix::example::Args),
     /// Measure what the harness itself takes for a cell, and kill it again and again
     Cells(matrix::cells::Args),
+    /// Cancel jobs of Slurm, let them run out of memory and of time, and count the cells
+    Slurm(matrix::slurm::Args),
     /// Measure what each kind of sandbox costs a verification
     Sandbox(sandbox::Args),
 }
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Task::LlvmCov(args) => llvm_cov::run(&args),
         Task::Matrix(args) => matrix::example::run(&args),
         Task::Cells(args) => matrix::cells::run(&args),
+        Task::Slurm(args) => matrix::slurm::run(&args),
         Task::Sandbox(args) => sandbox::run(&args),
     };
     match done {

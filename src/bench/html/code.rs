@@ -3,7 +3,8 @@
 use super::escape::{attribute, cut, text};
 use crate::bench::kept::{Line, Original};
 use crate::score::explain::{LineState, Place};
-use std::collections::BTreeSet;
+use camino::Utf8PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// The longest line that is shown whole, in bytes.
@@ -15,27 +16,38 @@ const MOST_LINES: usize = 1500;
 pub(super) const LEGEND: &str = "<p class=\"facts\">Before a line: <b>+</b> it ran, <b>−</b> it did not, <b>·</b> there is no code in it to run, <b>?</b> the project does not \
      have it there. A line's number leads to the project's line.</p>";
 
-/// The lines of a project that are shown, by task, file and line.
+/// The lines of a project that are shown for a task: files by their numbers, and which lines.
 #[derive(Debug, Default)]
-pub(super) struct Shown(BTreeSet<String>);
+pub(super) struct Shown {
+    files: BTreeMap<Utf8PathBuf, usize>,
+    lines: BTreeSet<(usize, usize)>,
+}
 
-fn anchor(task: usize, place: &Place) -> String {
-    let file: String = place.file.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    format!("s{task}-{file}-{}", place.line)
+impl Shown {
+    /// What a line is called on the page, when it is there.
+    fn anchor(&self, task: usize, place: &Place) -> Option<String> {
+        let file = *self.files.get(&place.file)?;
+        self.lines.contains(&(file, place.line)).then(|| anchor(task, file, place.line))
+    }
+}
+
+fn anchor(task: usize, file: usize, line: usize) -> String {
+    format!("s{task}-{file}-{line}")
 }
 
 /// The project's lines of a task.
 pub(super) fn original(task: usize, original: &Original, shown: &mut Shown) -> String {
     let mut out = String::new();
-    for file in &original.files {
+    for (number, file) in original.files.iter().enumerate() {
+        shown.files.insert(file.path.clone(), number);
         let _ = write!(out, "<div class=\"file\">{}</div><pre class=\"code\">", text(file.path.as_str()));
         for (i, piece) in file.pieces.iter().enumerate() {
             if i > 0 {
                 out.push_str("<span class=\"l soft\">  ⋮</span>");
             }
             for (n, line) in piece.lines.iter().enumerate() {
-                let place = Place { file: file.path.clone(), line: piece.first + n };
-                let id = anchor(task, &place);
+                let at = piece.first + n;
+                let id = anchor(task, number, at);
                 let (class, sign) = match line.count {
                     None => ("l", "·"),
                     Some(0) => ("l i", "−"),
@@ -44,10 +56,10 @@ pub(super) fn original(task: usize, original: &Original, shown: &mut Shown) -> S
                 let _ = write!(
                     out,
                     "<span class=\"{class}\" id=\"{id}\"><span class=\"n\">{}</span><span class=\"m\">{sign}</span>{}</span>",
-                    place.line,
+                    at,
                     text(&cut(&line.text, LONGEST_LINE))
                 );
-                shown.0.insert(id);
+                shown.lines.insert((number, at));
             }
         }
         out.push_str("</pre>");
@@ -70,16 +82,11 @@ pub(super) fn gist(task: usize, lines: &[Line], shown: &Shown) -> String {
             (_, LineState::NotExecutable | LineState::DidNotTakePart) => ("l", "·"),
         };
         let number = line.line.map_or_else(|| "test".to_owned(), |n| n.to_string());
-        let number = match &line.at {
-            Some(place) if shown.0.contains(&anchor(task, place)) => {
-                let label = attribute(&format!("{}:{}", place.file, place.line));
-                format!("<a class=\"n\" href=\"#{}\" title=\"{label}\">{number}</a>", anchor(task, place))
-            }
-            Some(place) => {
-                let label = attribute(&format!("{}:{}", place.file, place.line));
-                format!("<span class=\"n\" title=\"{label}\">{number}</span>")
-            }
-            None => format!("<span class=\"n\">{number}</span>"),
+        let label = line.at.as_ref().map(|place| attribute(&format!("{}:{}", place.file, place.line)));
+        let number = match (label, line.at.as_ref().and_then(|place| shown.anchor(task, place))) {
+            (Some(label), Some(anchor)) => format!("<a class=\"n\" href=\"#{anchor}\" title=\"{label}\">{number}</a>"),
+            (Some(label), None) => format!("<span class=\"n\" title=\"{label}\">{number}</span>"),
+            (None, _) => format!("<span class=\"n\">{number}</span>"),
         };
         let _ = write!(
             out,

@@ -5,9 +5,11 @@
 //! |---|---|
 //! | [`example`] | real crates, the extractor and three scripted agents |
 //! | [`cells`] | many cells of an agent that does nothing, killed again and again |
+//! | [`slurm`] | 200 cells as jobs of Slurm, which are cancelled, run out of memory and of time |
 
 pub(crate) mod cells;
 pub(crate) mod example;
+pub(crate) mod slurm;
 
 use anyhow::{Context, Result, ensure};
 use fs_err as fs;
