@@ -79,10 +79,15 @@ fn breach(dirs: &[&Path]) -> Option<Breach> {
     let read = |file: &str| dirs.iter().find_map(|dir| read_to_string(dir.join(file)).ok());
     let events = |file: &str, name: &str| read(file).map_or(0, |text| count(&text, name));
     if events("memory.events", "oom_kill") + events("memory.oom_control", "oom_kill") > 0 {
-        // A group that never came to its limit had to pay for one above it.
-        let failures = read("memory.failcnt").and_then(|n| n.trim().parse().ok()).unwrap_or(0);
-        let own = events("memory.events", "max") + failures;
-        return Some(if own > 0 { Breach::Memory } else { Breach::Machine });
+        // A group that never came to its limit had to pay for one above it. Version 2 counts how often it came there; version 1 does so only where swap is
+        // not counted in, and tells the most that was used. Large pages do not fit while some room is left.
+        let number = |file: &str| read(file).and_then(|n| n.trim().parse::<u64>().ok());
+        let reached = match (number("memory.max_usage_in_bytes"), number("memory.limit_in_bytes")) {
+            (Some(most), Some(limit)) => most >= limit - limit / 16,
+            _ => false,
+        };
+        let own = reached || events("memory.events", "max") > 0;
+        return Some(if own { Breach::Memory } else { Breach::Machine });
     }
     (events("pids.events", "max") > 0).then_some(Breach::Processes)
 }
@@ -167,12 +172,13 @@ mod unit {
         let seen = || breach(&[group.path()]);
         assert_eq!(seen(), None);
         write("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n");
-        write("memory.failcnt", "0\n");
+        write("memory.limit_in_bytes", "50000000\n");
+        write("memory.max_usage_in_bytes", "20000000\n");
         assert_eq!(seen(), Some(Breach::Machine));
-        write("memory.failcnt", "7\n");
+        write("memory.max_usage_in_bytes", "49500000\n");
         assert_eq!(seen(), Some(Breach::Memory));
         std::fs::remove_file(group.path().join("memory.oom_control")).unwrap();
-        write("memory.failcnt", "0\n");
+        write("memory.max_usage_in_bytes", "20000000\n");
         write("memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 0\n");
         assert_eq!(seen(), Some(Breach::Machine));
         write("memory.events", "low 0\nhigh 0\nmax 4\noom 1\noom_kill 2\noom_group_kill 1\n");

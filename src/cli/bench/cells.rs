@@ -117,6 +117,7 @@ impl Doer<'_> {
                     continue;
                 }
             };
+            stage("Running", &format!("cells of {} {}", target.package, target.selector()));
             let shared = Target { session: &session, target, project: project.as_ref(), server: &server };
             in_order(&own, self.jobs, |(id, task)| self.cell(id, &shared, task), |_, done| done)?;
         }

@@ -31,6 +31,7 @@ pub(super) struct Matrix<'a> {
     pub(super) sandbox: Sandbox,
     /// Every cell, in the order of their indexes.
     pub(super) cells: Vec<CellId>,
+    pub(super) others: Others,
     _temporary: Room,
     _lock: File,
 }
@@ -74,7 +75,7 @@ impl<'a> Matrix<'a> {
             write_atomically(&kept, &bytes)?;
         }
         check_settings(&runs, &settings_of(args, &set_digest, &agents, &sandbox))?;
-        Ok(Matrix { args, set, runs, manifest, agents, sandbox, cells, _temporary: temporary, _lock: lock })
+        Ok(Matrix { args, set, runs, manifest, agents, sandbox, cells, others, _temporary: temporary, _lock: lock })
     }
 
     /// The cell, when it is over.

@@ -7,6 +7,7 @@ use super::super::shell::Shell;
 use super::super::work::{Work, work};
 use super::args::PlanArgs;
 use camino::{Utf8Path, Utf8PathBuf};
+use cargo_gistify::agent::tree::link_tree;
 use cargo_gistify::agent::workspace::{copy, project_root};
 use cargo_gistify::bench::consider::{Dropped, Gold, consider};
 use cargo_gistify::bench::harbor::{self, dockerfile, task_toml, test_sh};
@@ -335,7 +336,9 @@ impl Plan<'_> {
             digest: tree_digest(&dir)?,
         };
         // Who takes the folder by itself has all that it needs.
-        link_tree(&self.dir.join("projects").join(name), &dir.join("environment/project"))?;
+        let copy = dir.join("environment/project");
+        std::fs::create_dir_all(&copy).map_err(Error::path("make the directory", &copy))?;
+        link_tree(&self.dir.join("projects").join(name), &copy)?;
         manifest.tasks.insert(id, entry);
         Ok(())
     }
@@ -343,25 +346,6 @@ impl Plan<'_> {
 
 fn test_name(target: &TestTarget, task: &Task) -> TestName {
     TestName { package: target.package.clone(), target: target.selector(), test: task.name().to_owned() }
-}
-
-/// The same files at another place: names of them where the disk can do that, else copies.
-fn link_tree(from: &Utf8Path, to: &Utf8Path) -> Result<()> {
-    std::fs::create_dir_all(to).map_err(Error::path("make the directory", to))?;
-    for entry in from.read_dir_utf8().map_err(Error::path("read the directory", from))? {
-        let entry = entry.map_err(Error::path("read the directory", from))?;
-        let (old, new) = (entry.path(), to.join(entry.file_name()));
-        let kind = entry.file_type().map_err(Error::path("look at", old))?;
-        if kind.is_dir() {
-            link_tree(old, &new)?;
-        } else if kind.is_symlink() {
-            let target = old.read_link_utf8().map_err(Error::path("read", old))?;
-            std::os::unix::fs::symlink(target, &new).map_err(Error::path("write", &new))?;
-        } else if std::fs::hard_link(old, &new).is_err() {
-            std::fs::copy(old, &new).map_err(Error::path("copy", old))?;
-        }
-    }
-    Ok(())
 }
 
 /// What a project is called in a set, if no other has that name.

@@ -24,9 +24,14 @@ impl Room {
         // What is in it is nobody else's to read.
         builder.prefix(prefix).permissions(std::fs::Permissions::from_mode(0o700));
         let dir = builder.tempdir_in(parent).map_err(Error::path("write to", parent))?;
-        let path = dir.path().join(LOCK);
-        let failed = Error::io("failed to lock a folder");
-        let lock = File::create(path).and_then(|lock| lock.lock().map(|()| lock)).map_err(failed)?;
+        // Who looks for what nobody holds must not find it before it is held.
+        let [new, path] = [".lock.new", LOCK].map(|name| dir.path().join(name));
+        let held = || {
+            let lock = File::create(&new)?;
+            lock.lock()?;
+            std::fs::rename(&new, &path).map(|()| lock)
+        };
+        let lock = held().map_err(Error::io("failed to lock a folder"))?;
         Ok(Room { dir, _lock: lock })
     }
 

@@ -47,10 +47,12 @@ pub(super) fn local(matrix: &Matrix<'_>, todo: &[&CellId], jobs: usize, build: &
     doer.all(todo)?;
     drop(progress);
     drop(room);
-    // Others may be there still.
     sweep(&work, "")?;
-    let _ = std::fs::remove_dir(&work);
-    let _ = std::fs::remove_dir(matrix.runs.join("claims"));
+    if matrix.others == Others::None {
+        // Where others work, one of them may just be about to make something in these.
+        let _ = std::fs::remove_dir(&work);
+        let _ = std::fs::remove_dir(matrix.runs.join("claims"));
+    }
     Ok(())
 }
 

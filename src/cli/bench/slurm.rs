@@ -274,9 +274,7 @@ impl Submitted {
                 shell.warn(&format!("{}: {}", id.name(), cell.error.as_deref().unwrap_or_default()));
             }
         }
-        let _ = std::fs::remove_dir(matrix.runs.join("claims"));
         super::room::sweep(&matrix.runs.join("work"), "")?;
-        let _ = std::fs::remove_dir(matrix.runs.join("work"));
         write_atomically(&self.dir.join(COLLECTED), b"")
     }
 
