@@ -1,5 +1,8 @@
 //! `cargo gistify bench`: sets of tasks, agents run over them, what that comes to.
 
+mod readers;
+mod slurm;
+
 use crate::project::Project;
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::sys::signal::{Signal, kill};
@@ -7,6 +10,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 fn json(file: &Utf8Path) -> Value {
@@ -120,9 +124,31 @@ struct Bench {
     runs: Utf8PathBuf,
 }
 
+/// A set of three tasks of the shop, made once for all tests, and copied.
+fn three_tasks(project: &Project) -> Utf8PathBuf {
+    static SET: OnceLock<Utf8PathBuf> = OnceLock::new();
+    let made = SET.get_or_init(|| {
+        let (_project, set) = set(&["--per-package", "3", "--lib"]);
+        let kept = Utf8Path::new(env!("CARGO_TARGET_TMPDIR")).join("three-tasks");
+        if kept.exists() {
+            fs_err::remove_dir_all(&kept).unwrap();
+        }
+        copied(&set, &kept);
+        kept
+    });
+    let set = project.beside("set");
+    copied(made, &set);
+    set
+}
+
+fn copied(from: &Utf8Path, to: &Utf8Path) {
+    assert!(std::process::Command::new("cp").args(["-a", from.as_str(), to.as_str()]).status().unwrap().success());
+}
+
 impl Bench {
     fn new() -> Bench {
-        let (project, set) = set(&["--per-package", "3", "--lib"]);
+        let project = Project::new("shop");
+        let set = three_tasks(&project);
         let (config, runs) = (project.beside("agents.toml"), project.beside("runs"));
         fs_err::write(&config, AGENTS.replace("SET", set.as_str())).unwrap();
         Bench { project, set, config, runs }

@@ -27,13 +27,9 @@ mod output;
 mod places;
 mod programs;
 mod project;
-#[cfg(all(target_os = "linux", feature = "agents"))]
-mod readers;
 mod run;
 #[cfg(target_os = "linux")]
 mod sandbox;
-#[cfg(all(target_os = "linux", feature = "agents"))]
-mod slurm;
 mod tree;
 mod verify;
 mod wrappers;

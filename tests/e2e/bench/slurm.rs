@@ -2,6 +2,7 @@
 //!
 //! Where Slurm is not installed, or nobody is root, the test says `skipped`, unless `GISTIFY_SLURM` is set: then it fails.
 
+use super::three_tasks;
 use crate::project::{Project, Ran};
 use camino::{Utf8Path, Utf8PathBuf};
 use nix::sys::signal::{Signal, kill};
@@ -80,8 +81,7 @@ impl Bench {
     fn new() -> Option<Bench> {
         let project = Project::new("shop");
         let cluster = Cluster::start(project.beside("cluster"))?;
-        let (set, config) = (project.beside("set"), project.beside("agents.toml"));
-        project.gistify(["bench", "plan", "-o", set.as_str(), "--per-package", "3", "--lib"]).assert_code(0);
+        let (set, config) = (three_tasks(&project), project.beside("agents.toml"));
         fs_err::write(&config, AGENTS).unwrap();
         Some(Bench { project, cluster, set, config })
     }
@@ -171,10 +171,4 @@ fn jobs_do_cells_and_what_ends_them_is_told_apart() {
     // It is done again when that is asked for, and nothing else is.
     let again = [slow.as_slice(), &["--retry-failed=infra"]].concat();
     bench.run(&runs, &again).assert_code(0).assert_says("1 of 3 to do").assert_says("slow: 0 of 3 ok");
-
-    // What can't be built is told, and does no cell.
-    let broken = bench.project.beside("broken");
-    fs_err::write(bench.set.join("projects/project/src/lib.rs"), "fn broken( {}").unwrap();
-    bench.run(&broken, &["--agent=noop"]).assert_code(96).assert_says("the projects could not be built");
-    assert!(cells(&broken).is_empty());
 }

@@ -3,6 +3,7 @@
 //! They are looked for in the folder that `GISTIFY_READERS` names (`.ci/readers` puts them there), else in `target/readers`. Where they are not, the test says
 //! `skipped`, unless `GISTIFY_READERS` is set: then it fails.
 
+use super::three_tasks;
 use crate::project::Project;
 use camino::{Utf8Path, Utf8PathBuf};
 use std::process::Command;
@@ -32,8 +33,8 @@ fn accepts(program: &Utf8Path, args: &[&str]) -> String {
 #[test]
 fn other_harnesses_read_what_is_written_for_them() {
     let project = Project::new("shop");
-    let [set, runs, config] = ["set", "runs", "agents.toml"].map(|name| project.beside(name));
-    project.gistify(["bench", "plan", "-o", set.as_str(), "--per-package", "2", "--lib"]).assert_code(0);
+    let [runs, config] = ["runs", "agents.toml"].map(|name| project.beside(name));
+    let set = three_tasks(&project);
     fs_err::write(
         &config,
         "[agents.echo]\nkind = \"command\"\nargv = [\"bash\", \"-c\", \"echo 'fn main() {}' | tee {gist}\"]\n",
@@ -69,23 +70,23 @@ fn other_harnesses_read_what_is_written_for_them() {
     let samples = format!(
         "from inspect_ai.dataset import json_dataset\n\
          d = json_dataset('{inspect}/samples.jsonl')\n\
-         assert len(d) == 2 and d[0].sandbox.type == 'docker' and open(d[0].sandbox.config) and d[0].metadata['verifier']\n\
+         assert len(d) == 3 and d[0].sandbox.type == 'docker' and open(d[0].sandbox.config) and d[0].metadata['verifier']\n\
          import json\n\
          lines = [json.loads(line) for line in open('{predictions}')]\n\
          import glob, pandas; ids = set(pandas.read_parquet(glob.glob('{parquet}/**/*.parquet', recursive=True)[0])['instance_id'])\n\
-         assert len(lines) == 4 and all(line['instance_id'] in ids for line in lines), (lines, ids)\n"
+         assert len(lines) == 6 and all(line['instance_id'] in ids for line in lines), (lines, ids)\n"
     );
     accepts(&python, &["-c", &samples]);
     let xml = project.beside("junit.xml");
     project.gistify(["bench", "report", runs.as_str(), "--format=junit", "-o", xml.as_str()]).assert_code(0);
     let junit = format!(
         "from junitparser import JUnitXml\nx = JUnitXml.fromfile('{xml}')\n\
-         assert (x.tests, x.failures, len(list(x))) == (4, 2, 2), (x.tests, x.failures)\n"
+         assert (x.tests, x.failures, len(list(x))) == (6, 3, 2), (x.tests, x.failures)\n"
     );
     accepts(&python, &["-c", &junit]);
     let job = project.gistify(["bench", "plan", "-o", set.as_str(), "--k8s", "--agent=a b", "--image=i:1", "--attempts=3"]);
     job.assert_code(0);
-    assert!(job.stdout.contains("completions: 6\n"), "{}", job.stdout);
+    assert!(job.stdout.contains("completions: 9\n"), "{}", job.stdout);
     let file = project.beside("job.yaml");
     fs_err::write(&file, &job.stdout).unwrap();
     accepts(&reader("venv/bin/kubernetes-validate").unwrap(), &["--strict", file.as_str()]);
