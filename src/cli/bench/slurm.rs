@@ -257,7 +257,9 @@ impl Submitted {
         for (group, ids) in self.submission.groups.iter().enumerate() {
             let Some(job) = self.submission.job_of(group) else { continue };
             let log = self.log(job);
-            if !log.exists() {
+            // One that Slurm begins anew is not lost, whatever squeue says of it just now.
+            let begins_anew = tail(&log).lines().last().is_some_and(|line| line.contains("DUE TO JOB REQUEUE"));
+            if !log.exists() || begins_anew {
                 continue;
             }
             for id in ids {
