@@ -258,7 +258,8 @@ impl Submitted {
             let Some(job) = self.submission.job_of(group) else { continue };
             let log = self.log(job);
             // One that Slurm begins anew is not lost, whatever squeue says of it just now.
-            let begins_anew = tail(&log).lines().last().is_some_and(|line| line.contains("DUE TO JOB REQUEUE"));
+            let said = tail(&log);
+            let begins_anew = said.matches("DUE TO JOB REQUEUE").count() >= said.matches(" to do\n").count().max(1);
             if !log.exists() || begins_anew {
                 continue;
             }
