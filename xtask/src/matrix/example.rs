@@ -90,8 +90,11 @@ pub(crate) fn run(args: &Args) -> Result<bool> {
     let out = args.out.clone().unwrap_or_else(|| repository.join("docs/bench-example"));
     fs::create_dir_all(&out)?;
     let out = fs::canonicalize(&out)?;
-    for (format, file) in [("markdown", "report.md"), ("html", "report.html"), ("csv", "cells.csv")] {
-        let to = out.join(file);
+    // The page shows the crates' own sources, which are not ours to publish: it stays in the work folder.
+    for (format, file, folder) in
+        [("markdown", "report.md", &out), ("html", "report.html", &work), ("csv", "cells.csv", &out)]
+    {
+        let to = folder.join(file);
         call(file, &|tool| _ = tool.args(["report", "runs", "--format", format, "-o"]).arg(&to))?;
     }
     fs::copy(set.join("funnel.json"), out.join("funnel.json"))?;
@@ -167,7 +170,7 @@ fn page(
     let mut out = format!(
         "# An example: {} tasks of {} crates\n\n\
          Made by `cargo xtask matrix` with {version} and rustc {} on two cores: the set in {:.0} s, its {cells} cells in {:.0} s, one at a time. Written by the tool itself:\n\
-         [report.md](report.md), [report.html](report.html) (one page that stands alone), [cells.csv](cells.csv), [funnel.json](funnel.json) (what was left out of the set).\n\n\
+         [report.md](report.md), [cells.csv](cells.csv), [funnel.json](funnel.json) (what was left out of the set). The HTML page is not here, since it holds the crates' sources: the command leaves it in `target/matrix`.\n\n\
          The crates are {}. The agents are the built-in extractor and three scripts ([fake.sh](../../xtask/src/matrix/fake.sh)) of known quality: what they do hangs on a\n\
          digest of the test's name, so what has to come out can be told from the names alone, without the tool.\n\n\
          | agent | what it does |\n|---|---|\n\
